@@ -50,7 +50,7 @@ from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.decision import DecisionOptions, ScoredQuestion
 from guardtui.scanners.models.scanner import ModelScanner
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 
 SAMPLES = ("tax-advice", "airline-service", "harm-intent")
 CONCURRENCY, LATENCY = 8, 0.2
@@ -72,7 +72,7 @@ def sandbox(*options: str) -> Iterator[str]:
     )
     assert process.stdout is not None
     try:
-        yield process.stdout.readline().strip()
+        yield process.stdout.readline().partition("'")[2].rstrip("'\n")  # export NAME='URL'
     finally:
         process.terminate()
         process.wait()

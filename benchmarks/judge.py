@@ -35,7 +35,7 @@ from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.judge import JudgeOptions, JudgePanel
 from guardtui.scanners.models.scanner import ModelScanner
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 
 TOPIC = Topic(name="Tax", description="Advice on tax returns", examples=("When is it due?", "How?"))
 CONCURRENCY, LATENCY = 32, 0.2

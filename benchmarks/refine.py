@@ -115,9 +115,9 @@ class Judge:
     def _evaluation(self, topic: Topic, prompts: PromptSet) -> Evaluation:
         scanner = self._encoder.beside()
         scanner.use_threshold(None)
-        verdicts = scanner.scan_now(topic, prompts, lambda _: None)
-        assert verdicts is not None
-        return Evaluation(topic, scanner.settings, "", prompts.keys, prompts.expected, verdicts)
+        evaluation = scanner.evaluate_now(topic, prompts)
+        assert evaluation is not None
+        return evaluation
 
     def coverage(self, topic: Topic) -> float:
         """Return coverage on the second set; the threshold is fitted without the examples."""

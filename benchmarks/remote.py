@@ -49,8 +49,8 @@ from guardtui.http.pool import Counters, run_all
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
-from guardtui.scanners.airs.scanner import AirsScanner
-from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from guardtui.scanners.airs.scanner import ActiveRevision, AirsScanner
+from guardtui.scanners.airs.scans import ScanClient
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.scanner import LocalScanner
 
@@ -227,16 +227,16 @@ class Cloud:
         }
         self.revision = asyncio.run(self._applied())
 
-    async def _applied(self) -> str:
+    async def _applied(self) -> ActiveRevision:
         async with ManagementClient(self.settings(1).management()) as client:
-            return (await apply(client, TOPIC, "sandbox")).profile.profile_id
+            return ActiveRevision((await apply(client, TOPIC, "sandbox")).profile)
 
     def settings(self, concurrency: int) -> AirsSettings:
-        return AirsSettings.load({"concurrency": concurrency}, self.variables, Path("/nonexistent"))
+        flags = {"concurrency": concurrency, "profile": "sandbox"}
+        return AirsSettings.load(flags, self.variables, Path("/nonexistent"))
 
     def scanner(self, concurrency: int, **more: Any) -> AirsScanner:
-        settings = self.settings(concurrency)
-        return AirsScanner("sandbox", airs=settings, revision=self.revision, **more)
+        return AirsScanner(self.settings(concurrency), self.revision, **more)
 
     def ask(self, path: str, body: Any = None, method: str | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
@@ -282,7 +282,7 @@ async def by_sockets(url: str, tasks: int, texts: list[str]) -> float:
 async def by_client(one: Cloud, tasks: int, texts: list[str]) -> float:
     """Prompts per second of a bare loop over the same client."""
     waiting = iter(texts)
-    async with ScanClient(one.settings(tasks), ProfileChoice("sandbox")) as client:
+    async with ScanClient(one.settings(tasks)) as client:
 
         async def work() -> None:
             for text in waiting:

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -20,6 +20,7 @@ from unittest.mock import patch
 from guardtui.reports.json_report import report_schema
 
 if TYPE_CHECKING:
+    import click
     from textual.pilot import Pilot
 
     from guardtui.tui.app import GuardtuiApp
@@ -60,13 +61,6 @@ _COMMON_KEYS = (
 _HELP_HEAD = (
     "<!-- Made by scripts/build_docs.py from guardtui/tui/help/: edit there, then run it. -->\n\n"
 )
-_DIALOGS_HEAD = """\
-# Dialogs
-
-What the larger dialogs show and their keys, as F1 explains them there.
-
-"""
-
 _KEYS_HEAD = """\
 <!-- Made by scripts/build_docs.py from tui/registry/actions.txt: edit there, then run it. -->
 
@@ -114,21 +108,11 @@ def keys_page() -> str:
 
 
 def help_pages() -> dict[Path, str]:
-    """The texts of the pages that have the help of the panes and dialogs."""
-    from guardtui.tui.help.panes import panes
-
-    pages = {
+    """The texts of the pages that have the help of the panes of the main screen."""
+    return {
         PAGES / f"{page}.md": _HELP_HEAD + "\n".join(_help(name, n) for n, name in enumerate(names))
         for page, names in HELP_PAGES.items()
     }
-    shown = {name for names in HELP_PAGES.values() for name in names}
-    dialogs = sorted(
-        (pane.title, name) for name, pane in panes().items() if pane.published and name not in shown
-    )
-    pages[PAGES / "dialogs.md"] = (
-        _HELP_HEAD + _DIALOGS_HEAD + "\n".join(_help(name, 1) for _, name in dialogs)
-    )
-    return pages
 
 
 def _help(name: str, number: int) -> str:
@@ -162,31 +146,35 @@ def glossary_page() -> str:
 
 
 def commands_page() -> str:
-    """The text of commands.md, with the names of the options of each command."""
-    text = COMMANDS.read_text("utf-8")
-    return re.sub(
-        r"^Options of `guardtui ([\w -]+)`: .*$",
-        lambda line: f"Options of `guardtui {line[1]}`: {_options(line[1].split())}.",
-        text,
-        flags=re.MULTILINE,
-    )
-
-
-def _options(words: Sequence[str]) -> str:
-    import click
-
+    """The text of commands.md, with the table of the options of each command."""
     from guardtui.cli.main import cli
 
-    with click.Context(cli) as context:
-        command: click.Command = cli
-        for word in words:
-            assert isinstance(command, click.Group)
-            found = command.get_command(context, word)
-            assert found is not None, word
-            command = found
-        options = (one for one in command.params if isinstance(one, click.Option))
-        records = (option.get_help_record(context) for option in options)
-        return ", ".join(f"`{record[0]}`" for record in records if record is not None)
+    rows = "".join(f"| `{name}` | {options} |\n" for name, options in _options(cli))
+    table = f"| command | options |\n|---|---|\n{rows}"
+    text = COMMANDS.read_text("utf-8")
+    return re.sub(r"^\| command .*?\n(?=\n)", lambda _: table, text, flags=re.M | re.S)
+
+
+def _options(group: click.Group, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Each command that has options, with their names."""
+    import click
+
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None, name
+            options = (one for one in command.params if isinstance(one, click.Option))
+            records = (option.get_help_record(context) for option in options)
+            names = (record[0] for record in records if record is not None)
+            # Markdown has no bar in a cell that every reader shows alike.
+            shown = (
+                f"<code>{one.replace('|', '&#124;')}</code>" if "|" in one else f"`{one}`"
+                for one in names
+            )
+            if text := ", ".join(shown):
+                yield f"{prefix}{name}", text
+            if isinstance(command, click.Group):
+                yield from _options(command, f"{name} ")
 
 
 def generated() -> dict[Path, str]:

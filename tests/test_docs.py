@@ -15,7 +15,6 @@ import click
 import pytest
 
 from guardtui.cli.main import COMMANDS, cli
-from guardtui.tui.help.panes import panes
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs" / "pages").glob("*.md"))
@@ -63,13 +62,6 @@ def test_generated_pages_are_current() -> None:
     assert len(pages) > 5
     wrong = [path.name for path, text in pages.items() if path.read_text("utf-8") != text]
     assert wrong == [], "run: python scripts/build_docs.py"
-
-
-def test_published_help_is_on_a_page() -> None:
-    pages = "".join(_script("build_docs").help_pages().values())
-    titles = {pane.title for pane in panes().values() if pane.published}
-    assert {"The definition", "History"} <= titles
-    assert {title for title in titles if f"# {title}\n" not in pages} == set()
 
 
 def test_keys_of_the_jobs_exist() -> None:
@@ -131,18 +123,6 @@ def test_no_page_installs_guardtui_from_an_index() -> None:
     assert wrong == []
 
 
-@pytest.mark.process
-def test_site_builds_as_documented(tmp_path: Path) -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    (command,) = re.findall(r"^python (-m mkdocs build .*)$", text, re.MULTILINE)
-    built = subprocess.run(
-        [sys.executable, *command.split(), "--site-dir", str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True,
-    )  # fmt: skip
-    assert built.returncode == 0, built.stderr
-    assert "decision.html" in (tmp_path / "index.html").read_text("utf-8")
-
-
 def test_pictures_load_nothing() -> None:
     pictures = sorted((ROOT / "docs" / "pages" / "pictures").glob("*.svg"))
     assert pictures
@@ -161,9 +141,8 @@ def test_commands_page_shows_every_command_and_its_options() -> None:
         for name in COMMANDS:
             command = cli.get_command(context, name)
             assert command is not None
-            has_options = sum(isinstance(one, click.Option) for one in command.params) > 1
-            if has_options and not isinstance(command, click.Group):
-                assert re.search(rf"^Options of `guardtui {name}`: `-", page, re.MULTILINE), name
+            if sum(isinstance(one, click.Option) for one in command.params) > 1:
+                assert re.search(rf"^\| `{name}` \| [`<]", page, re.MULTILINE), name
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/pages/architecture.md"])
@@ -273,12 +252,14 @@ class _Loads(HTMLParser):
 
 
 @pytest.mark.process
-def test_site_is_built_strictly_and_loads_nothing(tmp_path: Path) -> None:
+def test_site_builds_as_documented_and_loads_nothing(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="needs the extra docs")
-    config = ROOT / "docs" / "mkdocs.yml"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
-    command += ["--config-file", str(config), "--site-dir", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    (command,) = re.findall(r"^python (-m mkdocs build .*)$", text, re.MULTILINE)
+    done = subprocess.run(
+        [sys.executable, *command.split(), "--site-dir", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     pages = sorted(tmp_path.rglob("*.html"))
     assert len(pages) >= len(PAGES)

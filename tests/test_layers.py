@@ -24,6 +24,7 @@ CLUSTER = PACKAGE / "large_sets" / "ray_workers.py"
 """The executor for other machines: it checks that they answer before Ray waits for minutes."""
 REMOTE = {PACKAGE / "http" / "client.py", *SERVING, CLUSTER, *SANDBOX}
 HEAVY = {"onnxruntime", "tokenizers", "torch", "sklearn", "scipy"}
+READERS = {"guardtui.files.prompt_files", "guardtui.files.topic_files"}
 
 
 def _name(path: Path) -> str:
@@ -63,7 +64,7 @@ def import_of(package: str) -> str:
         ("files", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.session"}),
         # httpx itself imports click, for its own command.
         ("http", SCREEN | HEAVY | {"polars", "numpy", "pydantic", "guardtui.scorer"}),
-        ("scanners", SCREEN | COMMANDS | NETWORK | {"guardtui.files", "guardtui.session"}),
+        ("scanners", SCREEN | COMMANDS | NETWORK | READERS | {"guardtui.session"}),
         ("session", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.scanners.local"}),
         ("reports", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.scanners.local"}),
         ("advice", SCREEN | COMMANDS | NETWORK | HEAVY | {"guardtui.files", "guardtui.config"}),
@@ -152,7 +153,7 @@ def statements(path: Path) -> set[str]:
         ("domain", ("domain",)),
         ("files", ("files", "domain")),
         ("http", ("http", "files.problems", "domain")),
-        ("scanners", ("scanners", "http", "scorer", "domain")),
+        ("scanners", ("scanners", "http", "files.problems", "scorer", "domain")),
         (
             "session",
             (

@@ -140,6 +140,12 @@ class _Search:
         self.total += len(first)
         contradicts = self._expected[first] != self._expected[second]
         self.contradicting += int(np.count_nonzero(contradicts))
+        if len(self._first) == self._most > 0:
+            # The last listed pair: most of what follows comes after it, and is counted only.
+            last = self._expected[self._first[-1]] != self._expected[self._second[-1]]
+            listed = contradicts if last else np.ones(len(first), bool)
+            listed &= (contradicts != last) | (cosine >= self._cosine[-1])
+            first, second, cosine = first[listed], second[listed], cosine[listed]
         self._first = np.concatenate([self._first, first])
         self._second = np.concatenate([self._second, second])
         self._cosine = np.concatenate([self._cosine, cosine])

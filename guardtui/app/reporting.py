@@ -22,7 +22,6 @@ from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
-from guardtui.session.judge_templates import template_of
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.series import series_of
 from guardtui.session.session import Decision, Iteration, Session
@@ -139,7 +138,7 @@ class Reporting:
                 == as_rule(measuring.together(self._engine.scanner.settings_for(prompts)))
                 else ()
             ),
-            template=template_of(self._workspace.store, evaluation.settings),
+            template=self._workspace.store.template(evaluation.settings.guardrail.template),
         )
 
     def _profile_of(self, evaluation: Evaluation) -> str:

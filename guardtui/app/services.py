@@ -212,7 +212,7 @@ class Services:
         await self.sync.finish()
         self.forecasting.close()
         await self.engine.close()
-        await self.deployment.close()
+        await self.changes.close()
         await self.scans.close()
         self.workspace.store.close()
 

@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 from guardtui.advice.lint_advice import Advice
 from guardtui.app.advice.ideas import Ideas
-from guardtui.app.scan.plan import FlipStatus
 from guardtui.domain.comparison import Comparison
+from guardtui.domain.estimates import PartialRates
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.operating_point import ThresholdFit
-from guardtui.domain.partial_rates import PartialRates
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Topic
@@ -60,7 +60,7 @@ class ScanStatus:
     traffic: Traffic | None = None
     problem: bool = False
     who: str = "AIRS"
-    check: FlipStatus | None = None
+    check: CheckedCoverage | None = None
     stopped: StopReason | None = None
 
 

@@ -29,8 +29,8 @@ from guardtui.scanners.airs.scanner import AirsScanner
 from guardtui.scanners.airs.scans import BATCH_AT_MOST
 from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.companions import ALONE, Companions
-from guardtui.session.verdict_cache import SqliteVerdicts
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail

@@ -22,7 +22,7 @@ from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.session.topic_revisions import SqliteTopicRevisions
+from guardtui.session.caches import SqliteTopicRevisions
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")

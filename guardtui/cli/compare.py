@@ -26,7 +26,7 @@ from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
-from guardtui.reports.compared import ComparedMistakes, compared_report
+from guardtui.reports.compared import Side, compared_report, mistakes_data, mistakes_document
 from guardtui.reports.formats import DOCUMENT_FORMATS, load_writer, render
 from guardtui.reports.json_data import encode
 from guardtui.session.evaluation_refs import (
@@ -98,8 +98,7 @@ def command(
         warn(note)
     first, second = sides
     if isinstance(first, Mistakes) or isinstance(second, Mistakes):
-        mistakes = ComparedMistakes(first, second)
-        return write_all((output, _by_mistakes(mistakes, output)) for output in chosen)
+        return write_all((output, _by_mistakes(first, second, output)) for output in chosen)
     report = compared_report(first, second)
     return write_all(
         (output, load_writer(output.format_name, variant=output.variant)(report))
@@ -107,10 +106,10 @@ def command(
     )
 
 
-def _by_mistakes(mistakes: ComparedMistakes, output: ReportOutput) -> str:
+def _by_mistakes(before: Side, after: Side, output: ReportOutput) -> str:
     if output.format_name == "json":
-        return encode("mistakes", mistakes.data())
-    return render(mistakes.document(), output.format_name)
+        return encode("mistakes", mistakes_data(before, after))
+    return render(mistakes_document(before, after), output.format_name)
 
 
 def _evaluate(

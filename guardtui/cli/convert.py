@@ -11,10 +11,12 @@ import click
 from guardtui.cli.diagnostics import InputError, note, warn
 from guardtui.cli.options import FILE, output_option, sheet_option, unlabelled_option
 from guardtui.cli.output import check_output, write
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_reading import Unlabelled
 from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Intent
 from guardtui.files.atomic import descriptor_of, write_atomically
+from guardtui.files.foreign import FORMATS, recognised
 from guardtui.files.foreign.base import (
     ForeignError,
     ForeignInput,
@@ -23,15 +25,10 @@ from guardtui.files.foreign.base import (
     ImportOptions,
     Problems,
     check_rows,
-    reader_of,
-    recognised,
 )
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_rows import read_prompt_bytes
 from guardtui.files.prompt_writing import prompt_set_bytes, starts_formula
-
-FROM = ("inspect", "promptfoo", "openai-guardrails", "nemo", "table", "lines")
-"""Values of `--from`; a test compares them with the readers."""
 
 TO = {"csv": (".csv", ".tsv"), "jsonl": (".jsonl", ".ndjson"), "parquet": (".parquet",)}
 """Endings of each format; the first is the default if no file is named."""
@@ -57,8 +54,8 @@ _OF_LISTS = ("prompt_column", "sheet")
 @click.option(
     "--from",
     "format_name",
-    type=click.Choice(FROM),
-    metavar="|".join(FROM),
+    type=click.Choice(list(FORMATS)),
+    metavar="|".join(FORMATS),
     help="Format of INPUT (default: detected from its content).",
 )
 @click.option(
@@ -226,31 +223,31 @@ def _read(
     path: Path, name: str | None, mapped: ImportOptions, problems: Problems
 ) -> tuple[str, ForeignPrompts]:
     """Return the name of the format, and the content of the input."""
-    source = _source(path)
+    source = _source(path, problems)
     if name is None:
         name = recognised(source) if mapped.label is None else _list_or_table(source)
     else:
         source.content  # noqa: B018 - raises the error of an unreadable file
-    reader = reader_of(name)
+    form = FORMATS[name]
     if mapped.label is not None and (mapped.expected_column or mapped.true):
         raise click.UsageError("--expected gives every label: omit --expected-column and --true")
     for field, option in _OPTION.items():
-        if getattr(mapped, field) not in ("", (), None) and field not in reader.OPTIONS:
-            fitting = ", ".join(_OPTION[key] for key in reader.OPTIONS)
-            raise click.UsageError(
-                f"{option} does not fit {reader.TITLE}: its options are {fitting}"
-            )
-    return name, reader.read(source, mapped, problems)
+        if getattr(mapped, field) not in ("", (), None) and field not in form.options:
+            fitting = ", ".join(_OPTION[key] for key in form.options)
+            raise click.UsageError(f"{option} does not fit {form.title}: its options are {fitting}")
+    return name, form.read(source, mapped)
 
 
-def _source(path: Path) -> ForeignInput:
+def _source(path: Path, problems: Problems) -> ForeignInput:
     """Return the input, standard input for `-`. Raises FileError."""
-    return ForeignInput(*read_prompt_bytes(path)) if str(path) == "-" else ForeignInput(path)
+    if str(path) == "-":
+        return ForeignInput(*read_prompt_bytes(path), problems)
+    return ForeignInput(path, problems=problems)
 
 
 def _list_or_table(source: ForeignInput) -> str:
     """Return the format of prompts that all have one label. Raises FileError."""
-    return "table" if reader_of("table").recognises(source) else "lines"
+    return "table" if FORMATS["table"].recognises(source) else "lines"
 
 
 @dataclass(frozen=True)
@@ -294,14 +291,14 @@ def _read_lists(
     notes: list[str] = []
     formats: dict[str, None] = {}
     for item in lists:
-        source = _source(item.path)
+        source = _source(item.path, problems)
         name = format_name or _list_or_table(source)
         formats[name] = None
         if item.column and name != "table":
             raise click.UsageError(f"{item.path}: a plain list has no column {item.column!r}")
         column = item.column or mapped.prompt_column
         chosen = replace(mapped, label=item.label, prompt_column=column)
-        reading = reader_of(name).read(source, chosen, problems)
+        reading = FORMATS[name].read(source, chosen)
         rows += reading.rows
         notes += reading.notes
     if mapped.prompt_column and "table" not in formats:
@@ -344,10 +341,9 @@ def _say(
     rows = reading.rows
     true = sum(row.expected for row in rows)
     target = "" if output is None or str(output) == "-" else f" to {output}"
-    prompts = "1 prompt" if len(rows) == 1 else f"{len(rows)} prompts"
     note(
-        f"{name}: {prompts}{target}, {true} expected true and {len(rows) - true} false, "
-        f"intent {intent}"
+        f"{name}: {count_text(len(rows), 'prompt')}{target}, "
+        f"{true} expected true and {len(rows) - true} false, intent {intent}"
     )
     if half and true in (0, len(rows)):
         warn(

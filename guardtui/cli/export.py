@@ -25,9 +25,8 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import describe_changes
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
-from guardtui.session.judge_templates import template_of
+from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.report_reader import has_session, recorded_topics, session_file
-from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import SessionStore
 
@@ -93,7 +92,7 @@ def command(
         before=chosen.forecast,
         measured_at=chosen.created,
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
-        template=template_of(store, evaluation.settings),
+        template=store.template(evaluation.settings.guardrail.template),
     )
     return write_all(
         (output, writer(report)) for output, writer in zip(wanted, writers, strict=True)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,7 @@ def annotation_lines(
         result.option == "--max-regressions" and result.state is State.FAILED for result in results
     )
     file = _property(_in_repository(prompts))
-    for row in report.with_change(Change.REGRESSION).first(ANNOTATIONS):
+    for row in islice(report.with_change(Change.REGRESSION), ANNOTATIONS):
         line = f",line={row.line}" if row.line else ""
         text = f"{row.outcome}, {verdict_text(row)}: {shortened(row.prompt or '', _CHARACTERS)}"
         level = "error" if refused else "warning"

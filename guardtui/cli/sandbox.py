@@ -19,7 +19,7 @@ import click
 from guardtui.cli.diagnostics import InputError, note, warn
 from guardtui.cli.options import FILE, Fraction
 from guardtui.cli.output import write
-from guardtui.scanners.configuration import ENCODERS
+from guardtui.scanners.local.encoder import ENCODERS
 
 if TYPE_CHECKING:
     from guardtui.sandbox.settings import SandboxSettings

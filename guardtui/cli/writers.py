@@ -8,6 +8,7 @@ import click
 
 from guardtui.cli.model_scans import parse_models
 from guardtui.http.address import AddressError
+from guardtui.http.openai import parse_model
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.judge import JudgeOptions
@@ -29,8 +30,6 @@ def models_and_writer(
     """
     if writer is None:
         return parse_models(models, allow_http=allow_http), None
-    from guardtui.http.openai import parse_model  # an HTTP client, for a writer only
-
     try:
         parse_model(writer, allow_http=allow_http)
     except AddressError as error:

@@ -1,4 +1,4 @@
-"""Agreement of two scanners' verdicts on the same prompts: counts, kappa and direction."""
+"""Agreement of guardrails' verdicts on the same prompts, and labels that several contradict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.statistics import CONFIDENCE, Interval, mcnemar_p_value, wilson_interval
+from guardtui.domain.statistics import Interval, mcnemar_p_value, wilson_interval
 from guardtui.domain.verdicts import Triggered, is_answered
 
 
@@ -37,9 +37,9 @@ class Agreement:
         """Share of rows with the same verdict; None if no row has two verdicts."""
         return (self.both + self.neither) / self.total if self.total else None
 
-    def interval(self, confidence: float = CONFIDENCE) -> Interval | None:
+    def interval(self) -> Interval | None:
         """Wilson interval of the observed agreement; None if no row has two verdicts."""
-        return wilson_interval(self.both + self.neither, self.total, confidence)
+        return wilson_interval(self.both + self.neither, self.total)
 
     @property
     def kappa(self) -> float | None:
@@ -86,3 +86,23 @@ def agreement(first: NDArray[np.int8], second: NDArray[np.int8]) -> Agreement:
         left_out=len(first) - total,
         differ=np.flatnonzero(first_yes != second_yes),
     )
+
+
+LEAST_AGAINST = 2
+"""Independent guardrails that must contradict a label; a single one may simply be weak."""
+
+
+def suspects(should_trigger: NDArray[np.bool_], answers: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """Return which labels (bool [N]: should trigger) are doubtful, bool [N].
+
+    Each row of `answers` (int8 [S, N], values of `Triggered`) holds the answers of one independent
+    guardrail. A label is doubtful if at least two contradict it, and more contradict than confirm
+    it. Raises ValueError if the shapes differ.
+    """
+    if answers.shape[1:] != should_trigger.shape:
+        raise ValueError(f"{answers.shape} answers for {should_trigger.shape} labels")
+    answered = is_answered(answers)
+    confirming = answered & ((answers == Triggered.YES) == should_trigger)
+    against = (answered & ~confirming).sum(axis=0)
+    doubtful: NDArray[np.bool_] = (against >= LEAST_AGAINST) & (against > confirming.sum(axis=0))
+    return doubtful

@@ -14,6 +14,8 @@ from guardtui.domain.topic import Intent
 POINTS = 200
 """Default maximum number of points of a curve."""
 
+_STEP = 0.001
+
 LEAST_POINTS = 2 + 2 * len(RATES)
 """Number of fixed points: both ends, and the extremes of each rate."""
 
@@ -79,15 +81,15 @@ def curve_points(
     )
 
 
-def neighbour(sweep: Sweep, threshold: float, direction: int, least: float = 0.001) -> float:
+def neighbour(sweep: Sweep, threshold: float, direction: int) -> float:
     """Return the next threshold up (`direction` 1) or down (−1) with other verdicts.
 
-    It is at least about `least` away, so that a large set is not traversed prompt by prompt.
+    It is at least about 0.001 away, so that a large set is not traversed prompt by prompt.
     Returns the threshold itself at either end.
     """
     current = sweep.index(threshold)
     if direction > 0:
-        index = max(current + 1, sweep.index(threshold + least))
+        index = max(current + 1, sweep.index(threshold + _STEP))
         return sweep.setting(index) if current < len(sweep) - 1 else threshold
-    index = min(current - 1, sweep.index(threshold - least))
+    index = min(current - 1, sweep.index(threshold - _STEP))
     return sweep.setting(index) if current > 0 else threshold

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.statistics import CONFIDENCE
 from guardtui.domain.verdicts import Outcome, Triggered, is_answered, is_correct
 
@@ -30,11 +31,24 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class RateEstimate:
-    """Estimate of a rate once the open rows have verdicts: low ≤ value ≤ high."""
+    """Estimate of a rate: once the open rows have verdicts, or by a forecast; low ≤ value ≤ high.
+
+    The interval is one of 95 %.
+    """
 
     value: float
     low: float
     high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval's width."""
+        return (self.high - self.low) / 2
+
+    @property
+    def text(self) -> str:
+        """The figure with its interval: `0.872 [0.812 – 0.921], ±0.055`."""
+        return f"{self.value:.3f} [{self.low:.3f} – {self.high:.3f}], ±{self.half_width:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,3 +276,49 @@ def _at_most(count: int, drawn: int, marked: int, total: int) -> float:
 def _same_shape(codes: NDArray[np.int8], other: NDArray[np.bool_] | NDArray[np.int8]) -> None:
     if codes.shape != other.shape:
         raise ValueError(f"{codes.shape} outcomes, {other.shape} labels or predictions")
+
+
+@dataclass(frozen=True, slots=True)
+class PartialRates:
+    """Bounds of the rates while some prompts have no verdict, with estimates if available.
+
+    `answered` gives (rows with a verdict, rows) by rate. `waiting` counts prompts not requested
+    yet, `failed` those requested without getting a verdict. If `sampled`, the answered prompts are
+    a random sample of all, so their rates are estimates.
+    """
+
+    bounds: Mapping[str, Bounds | None]
+    answered: Mapping[str, tuple[int, int]]
+    estimate: Estimate | None
+    waiting: int
+    failed: int
+    sampled: bool = False
+
+
+def partial_rates(
+    evaluation: Evaluation,
+    predicted: NDArray[np.int8] | None,
+    forecast: Estimate | None = None,
+) -> PartialRates | None:
+    """Return the partial rates of an evaluation, or None if every prompt has a verdict.
+
+    `predicted` are the expected verdicts of its prompts, int8 [N], as in `estimate`. A `forecast`
+    of the rates replaces that estimate.
+    """
+    metrics = evaluation.metrics
+    if not metrics.missing:
+        return None
+    codes, duty = evaluation.codes, evaluation.should_trigger
+    probable = None
+    if metrics.open and forecast is not None:
+        probable = forecast
+    elif metrics.open and predicted is not None:
+        probable = estimate(codes, duty, predicted)
+    return PartialRates(
+        rate_bounds(codes, duty),
+        denominators(codes, duty),
+        probable,
+        metrics.open,
+        metrics.errors,
+        evaluation.is_of_a_part,
+    )

@@ -21,9 +21,9 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def rate_text(value: float | None, decimals: int = 3) -> str:
-    """Return a rate with this number of decimals, `n/a` if undefined."""
-    return UNDEFINED if value is None else f"{value:.{decimals}f}"
+def rate_text(value: float | None) -> str:
+    """Return a rate with three decimals, `n/a` if undefined."""
+    return UNDEFINED if value is None else f"{value:.3f}"
 
 
 def interval_text(interval: Interval | None, decimals: int = 3) -> str:
@@ -33,9 +33,9 @@ def interval_text(interval: Interval | None, decimals: int = 3) -> str:
     return f"{interval.low:.{decimals}f} – {interval.high:.{decimals}f}"
 
 
-def bracketed(interval: Interval | None, decimals: int = 2) -> str:
+def bracketed(interval: Interval | None) -> str:
     """Return an interval in brackets, `[0.69 – 0.83]`, or ""."""
-    return f"[{interval_text(interval, decimals)}]" if interval is not None else ""
+    return f"[{interval_text(interval, 2)}]" if interval is not None else ""
 
 
 def duration_text(seconds: float) -> str:

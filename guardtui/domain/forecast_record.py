@@ -28,10 +28,10 @@ class ForecastBefore:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCoverage:
-    """Expected coverage after a check of likely flips, computed from all verdicts at hand.
+    """Expected coverage in a check of likely flips, computed from all verdicts at hand.
 
-    The goal was half a 95 % interval of at most `within`, with at most `most_calls` calls. `ended`
-    says why the check ended.
+    The goal is half a 95 % interval of at most `within`, with at most `most_calls` calls. `ended`
+    says why the check ended; "" while it runs.
     """
 
     coverage: RateEstimate
@@ -42,11 +42,8 @@ class CheckedCoverage:
 
     @property
     def text(self) -> str:
-        """The result of the check in one line."""
-        rate = self.coverage
-        half = (rate.high - rate.low) / 2
+        """The expected coverage, the calls, and why the check ended, in one line."""
         wanted = f" (wanted ±{self.within:g})" if self.within else ""
-        return (
-            f"coverage expected at {rate.value:.3f} [{rate.low:.3f} – {rate.high:.3f}], ±{half:.3f}"
-            f"{wanted} after {count_text(self.calls, 'call')}; {self.ended}"
-        )
+        reason = f"; {self.ended}" if self.ended else ""
+        calls = count_text(self.calls, "call")
+        return f"coverage expected at {self.coverage.text} after {calls}{wanted}{reason}"

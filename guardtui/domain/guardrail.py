@@ -137,13 +137,13 @@ class Guardrail:
         head = self._named(quote, _SENTENCE_NAMES)
         return ", ".join([head, *self._parts(quote), *measured, *self._details(quote)])
 
-    def label(self, quote: Callable[[str], str] = _short) -> str:
+    def label(self) -> str:
         """Return the guardrail in a word or two, for a table cell or column title."""
         if self.kind == ENGINE:
             return "engine (stand-in)"
         if self.title:
-            return quote(self.title)
-        return "AIRS" if self.kind == AIRS else quote(self.kind)
+            return _short(self.title)
+        return "AIRS" if self.kind == AIRS else _short(self.kind)
 
     def badge(self, revision: str = "") -> tuple[str, str]:
         """Return a badge and its detail: (`AIRS`, `prod r3`), (`ENGINE`, "")."""
@@ -298,9 +298,9 @@ class ScannerSettings:
         return settings
 
 
-def remote_name(kind: str, default: str | None = None) -> str:
-    """Return the display name of a remote guardrail; for others the default, or the kind itself."""
-    return _REMOTE_NAMES.get(kind, kind if default is None else default)
+def remote_name(kind: str) -> str:
+    """Return the display name of a remote guardrail; for others the kind itself."""
+    return _REMOTE_NAMES.get(kind, kind)
 
 
 def remote_subject(kind: str) -> str:
@@ -333,12 +333,9 @@ def badge(settings: ScannerSettings) -> tuple[str, str]:
     return ("FORECAST", " ".join(filter(None, name))) if settings.is_forecast else name
 
 
-def guardrail_label(settings: ScannerSettings, quote: Callable[[str], str] = _short) -> str:
-    """Return the guardrail in a word or two, for a table cell or column title.
-
-    `quote` makes foreign names inert, as the format requires.
-    """
-    label = settings.guardrail.label(quote)
+def guardrail_label(settings: ScannerSettings) -> str:
+    """Return the guardrail in a word or two, for a table cell or column title."""
+    label = settings.guardrail.label()
     return f"forecast of {label}" if settings.is_forecast else label
 
 

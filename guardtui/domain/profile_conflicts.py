@@ -61,8 +61,7 @@ def find_conflicts(
     """
     conflicts = [
         *_stopped_by_another(members, stopped),
-        *_matched_by_both(members),
-        *_contradicting_labels(members),
+        *_of_mixed_pairs(members),
         *_overlaps(members),
     ]
     kinds = list(ConflictKind)
@@ -89,18 +88,18 @@ def _stopped_by_another(
                 yield Conflict(ConflictKind.STOPPED, first, second, np.flatnonzero(hit))
 
 
-def _matched_by_both(members: Sequence[ProfileMember]) -> Iterator[Conflict]:
-    for first, second in _mixed_pairs(members):
-        hit = (members[first].matches == _YES) & (members[second].matches == _YES)
-        if hit.any():
-            yield Conflict(ConflictKind.BOTH, first, second, np.flatnonzero(hit))
-
-
-def _contradicting_labels(members: Sequence[ProfileMember]) -> Iterator[Conflict]:
-    for first, second in _mixed_pairs(members):
-        hit = (members[first].labels == Label.YES) & (members[second].labels == Label.YES)
-        if hit.any():
-            yield Conflict(ConflictKind.LABELS, first, second, np.flatnonzero(hit))
+def _of_mixed_pairs(members: Sequence[ProfileMember]) -> Iterator[Conflict]:
+    """Yield what every allow topic and every block topic both match, or both label as theirs."""
+    for first, allow in enumerate(members):
+        for second, block in enumerate(members):
+            if allow.topic.intent is not Intent.ALLOW or block.topic.intent is not Intent.BLOCK:
+                continue
+            for kind, rows in (
+                (ConflictKind.BOTH, (allow.matches == _YES) & (block.matches == _YES)),
+                (ConflictKind.LABELS, (allow.labels == Label.YES) & (block.labels == Label.YES)),
+            ):
+                if rows.any():
+                    yield Conflict(kind, first, second, np.flatnonzero(rows))
 
 
 def _overlaps(members: Sequence[ProfileMember]) -> Iterator[Conflict]:
@@ -120,11 +119,3 @@ def _overlaps(members: Sequence[ProfileMember]) -> Iterator[Conflict]:
                     shared / total,
                     wilson_interval(shared, total),
                 )
-
-
-def _mixed_pairs(members: Sequence[ProfileMember]) -> Iterator[tuple[int, int]]:
-    """Yield the indices of every allow topic with every block topic."""
-    for first, allow in enumerate(members):
-        for second, block in enumerate(members):
-            if allow.topic.intent is Intent.ALLOW and block.topic.intent is Intent.BLOCK:
-                yield first, second

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -37,8 +36,6 @@ _NONE, _NO, _YES = map(int, (Triggered.NO_VERDICT, Triggered.NO, Triggered.YES))
 
 _Codes: TypeAlias = "NDArray[np.int8]"
 _Flags: TypeAlias = "NDArray[np.bool_]"
-
-_NOTHING: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,42 +273,6 @@ class ProfileEvaluation:
         )
 
 
-def evaluate_profile(
-    prompts: ProfilePrompts,
-    matches: Sequence[_Codes],
-    *,
-    closed: bool,
-    notes: Mapping[int, str] = _NOTHING,
-) -> ProfileEvaluation:
-    """Return the evaluation of a profile from what each of its topics matches.
-
-    `matches` has int8 [N] for each topic of `prompts`, values of `Triggered`. `notes` are by row.
-    Raises ValueError if the numbers of topics or prompts differ.
-    """
-    members = []
-    for topic, labels, column in zip(prompts.topics, prompts.labels, matches, strict=True):
-        if len(column) != len(prompts):
-            raise ValueError(f"{len(prompts)} and {len(column)} prompts")
-        members.append(
-            ProfileMember(
-                topic.topic,
-                labels.values,
-                column,
-                labels.lines,
-                labels.source,
-                labels.repeats,
-            )
-        )
-    stopped = _decided(members, matches, closed=closed)
-    explained = {
-        row: NOT_ASKED if stopped[row] == Triggered.NOT_ASKED else NO_VERDICT
-        for row in np.flatnonzero(~is_answered(stopped)).tolist()
-    }
-    return ProfileEvaluation(
-        prompts.prompts.prompts, tuple(members), closed, stopped, explained, notes
-    )
-
-
 def evaluate_scans(
     prompts: ProfilePrompts,
     verdicts: Sequence[Verdicts],
@@ -322,22 +283,29 @@ def evaluate_scans(
     """Return the evaluation of a profile whose topics were scanned one by one.
 
     A row without a verdict has the reason of the first topic without one. The topic's name comes
-    first, except for the topic `under_test`.
+    first, except for the topic `under_test`. Raises ValueError if the numbers of topics or prompts
+    differ.
     """
-    topics = [topic.topic for topic in prompts.topics]
-    matches = [matches_of(topic, own) for topic, own in zip(topics, verdicts, strict=True)]
-    notes = {row: note for own in verdicts for row, note in own.notes.items()}
-    evaluation = evaluate_profile(prompts, matches, closed=closed, notes=notes)
-    reasons = dict(evaluation.errors)
-    for row in reasons:
-        for topic, own in zip(topics, verdicts, strict=True):
-            if own.triggered[row] == evaluation.stopped[row]:
+    members = []
+    for member, own in zip(prompts.members, verdicts, strict=True):
+        if len(own) != len(prompts):
+            raise ValueError(f"{len(prompts)} and {len(own)} prompts")
+        members.append(replace(member, matches=matches_of(member.topic, own)))
+    stopped = _decided(members, [member.matches for member in members], closed=closed)
+    reasons: dict[int, str] = {}
+    for row in np.flatnonzero(~is_answered(stopped)).tolist():
+        reasons[row] = NOT_ASKED if stopped[row] == Triggered.NOT_ASKED else NO_VERDICT
+        for member, own in zip(members, verdicts, strict=True):
+            if own.triggered[row] == stopped[row]:
                 reason = own.errors.get(row, reasons[row])
-                if reason != NOT_ASKED and topic is not under_test:
-                    reason = f"{topic.name}: {reason}"
+                if reason != NOT_ASKED and member.topic is not under_test:
+                    reason = f"{member.topic.name}: {reason}"
                 reasons[row] = reason
                 break
-    return replace(evaluation, errors=reasons) if reasons else evaluation
+    notes = {row: note for own in verdicts for row, note in own.notes.items()}
+    return ProfileEvaluation(
+        prompts.prompts.prompts, tuple(members), closed, stopped, reasons, notes
+    )
 
 
 def _decided(

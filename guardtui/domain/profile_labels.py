@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import is_answered, outcomes
+from guardtui.domain.verdicts import Triggered, is_answered, outcomes
 
 
 class Label(IntEnum):
@@ -28,36 +28,14 @@ class Label(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class TopicPrompts:
-    """A topic and its labelled prompts; without prompts it is measured on those of the others."""
-
-    topic: Topic
-    prompts: PromptSet | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class TopicLabels:
-    """The labels of one topic over the N prompts of a profile.
-
-    `values` is int8 [N], values of `Label`. `lines` is int32 [N], 0 for prompts that are not in the
-    topic's set. `source` is the file of that set, or "". `repeats` counts rows of the file that
-    repeat an earlier row.
-    """
-
-    values: NDArray[np.int8]
-    lines: NDArray[np.int32]
-    source: str = ""
-    repeats: int = 0
-
-
-@dataclass(frozen=True, eq=False)
 class ProfileMember:
     """A topic of the profile, its labels, and the prompts it matches.
 
-    All columns are over the N prompts of the profile. `labels` is int8 [N], values
-    of `Label`. `matches` is int8 [N], values of `Triggered`: whether the prompt is about the topic.
-    `lines` is int32 [N], 0 for prompts that are not in the topic's set. `source` is the file of its
-    prompt set, or "". `repeats` counts rows of that file that repeat an earlier row.
+    All columns are over the N prompts of the profile. `labels` is int8 [N], values of `Label`.
+    `matches` is int8 [N], values of `Triggered`: whether the prompt is about the topic; no prompt
+    was asked before its scan. `lines` is int32 [N], 0 for prompts that are not in the topic's set.
+    `source` is the file of its prompt set, or "". `repeats` counts rows of that file that repeat an
+    earlier row.
     """
 
     topic: Topic
@@ -101,22 +79,21 @@ class ProfilePrompts:
     """
 
     prompts: PromptSet
-    topics: tuple[TopicPrompts, ...]
-    labels: tuple[TopicLabels, ...]
+    members: tuple[ProfileMember, ...]
 
     def __len__(self) -> int:
         return len(self.prompts)
 
 
-def all_prompts(topics: Sequence[TopicPrompts]) -> ProfilePrompts:
-    """Return the prompts of all topics, each distinct text once, in order."""
+def all_prompts(topics: Sequence[tuple[Topic, PromptSet | None]]) -> ProfilePrompts:
+    """Return the prompts of all topics, each distinct text once, in order.
+
+    A topic without prompts of its own is measured on those of the others.
+    """
     indices: dict[str, int] = {}
-    rows_of_topics: list[NDArray[np.intp] | None] = []
-    for topic in topics:
-        if topic.prompts is None:
-            rows_of_topics.append(None)
-            continue
-        texts = topic.prompts.prompts.to_list()
+    rows_of_topics: list[NDArray[np.intp]] = []
+    for _, prompts in topics:
+        texts = [] if prompts is None else prompts.prompts.to_list()
         rows = (indices.setdefault(text, len(indices)) for text in texts)
         rows_of_topics.append(np.fromiter(rows, np.intp, len(texts)))
     texts = list(indices)
@@ -128,14 +105,11 @@ def all_prompts(topics: Sequence[TopicPrompts]) -> ProfilePrompts:
             "expected": pl.Series([False] * len(texts), dtype=pl.Boolean),
         }
     )
-    labels = tuple(
-        unlabelled(len(texts))
-        if topic.prompts is None or rows is None
-        else _labels(topic.prompts, rows, len(texts))
-        for topic, rows in zip(topics, rows_of_topics, strict=True)
+    members = tuple(
+        _member(topic, prompts, rows, len(texts))
+        for (topic, prompts), rows in zip(topics, rows_of_topics, strict=True)
     )
-    prompts = PromptSet(frame, Intent.BLOCK, "all prompt sets")
-    return ProfilePrompts(prompts, tuple(topics), labels)
+    return ProfilePrompts(PromptSet(frame, Intent.BLOCK, "all prompt sets"), members)
 
 
 def prompts_of_one(topic: Topic, prompts: PromptSet, companions: Sequence[Topic]) -> ProfilePrompts:
@@ -143,41 +117,26 @@ def prompts_of_one(topic: Topic, prompts: PromptSet, companions: Sequence[Topic]
 
     Repeated texts stay: every row of the set is a row of the profile.
     """
-    labels = _labels(prompts, np.arange(len(prompts)), len(prompts))
-    return ProfilePrompts(
-        prompts,
-        (TopicPrompts(topic, prompts), *map(TopicPrompts, companions)),
-        (labels, *[unlabelled(len(prompts))] * len(companions)),
-    )
+    count, rows = len(prompts), np.arange(len(prompts))
+    others = [_member(companion, None, rows[:0], count) for companion in companions]
+    return ProfilePrompts(prompts, (_member(topic, prompts, rows, count), *others))
 
 
-def labels_over(
-    rows: NDArray[np.intp], expected: NDArray[np.bool_], count: int
-) -> tuple[NDArray[np.int8], int]:
-    """Return labels (int8 [count]) for the prompts of one set, and the number of repeated rows.
-
-    The set's prompts are at `rows` (intp [k]) with labels `expected` (bool [k]). Raises ValueError
-    if the shapes differ.
-    """
-    if rows.shape != expected.shape:
-        raise ValueError(f"{rows.shape} rows, {expected.shape} labels")
+def _member(
+    topic: Topic, prompts: PromptSet | None, rows: NDArray[np.intp], count: int
+) -> ProfileMember:
+    """Return a topic whose own prompts are at `rows` (intp [k]) of the profile's `count`."""
     labels = np.full(count, Label.UNLABELLED, np.int8)
+    matches, lines = np.full(count, Triggered.NOT_ASKED, np.int8), np.zeros(count, np.int32)
+    if prompts is None:
+        return ProfileMember(topic, labels, matches, lines)
+    expected = prompts.expected
     labels[rows] = expected.astype(np.int8)
     yes, no = np.zeros(count, bool), np.zeros(count, bool)
     yes[rows[expected]] = True
     no[rows[~expected]] = True
     labels[yes & no] = Label.BOTH
-    return labels, len(rows) - int(np.count_nonzero(yes | no))
-
-
-def unlabelled(count: int) -> TopicLabels:
-    """Return the labels of a topic that has none for `count` prompts."""
-    return TopicLabels(np.full(count, Label.UNLABELLED, np.int8), np.zeros(count, np.int32))
-
-
-def _labels(prompts: PromptSet, rows: NDArray[np.intp], count: int) -> TopicLabels:
-    values, repeats = labels_over(rows, prompts.expected, count)
-    lines = np.zeros(count, np.int32)
     # Reversed, so that a repeated text gets its first line.
     lines[rows[::-1]] = prompts.frame["line"].to_numpy()[::-1]
-    return TopicLabels(values, lines, prompts.source, repeats)
+    repeats = len(rows) - int(np.count_nonzero(yes | no))
+    return ProfileMember(topic, labels, matches, lines, prompts.source, repeats)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_reading import Unlabelled
 from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import Intent, Topic
@@ -165,13 +166,15 @@ class PromptSet:
     @cached_property
     def category_column(self) -> str | None:
         """The column named category, ignoring case, or None."""
-        return category_of(self.extra_columns)
+        return next((name for name in self.extra_columns if name.lower() == "category"), None)
 
     def groups(self, column: str) -> tuple[NDArray[np.int32], list[str]]:
         """Return the group of each row, int32 [N], and the sorted group names; "" is "(none)"."""
         if column not in self._groups:
             values = self.frame[column].fill_null("").replace("", "(none)")
-            self._groups[column] = group_codes(values)
+            names = values.unique().sort().to_list()
+            codes = values.replace_strict(names, list(range(len(names))), return_dtype=pl.Int32)
+            self._groups[column] = codes.to_numpy(), names
         return self._groups[column]
 
     @cached_property
@@ -187,39 +190,16 @@ def fingerprint_of(intent: Intent, keys: NDArray[np.uint64], expected: NDArray[n
     return digest.hexdigest()
 
 
-def category_of(columns: Iterable[str]) -> str | None:
-    """Return the column named category, ignoring case, or None."""
-    return next((name for name in columns if name.lower() == "category"), None)
-
-
-def group_codes(values: pl.Series) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the group of each value (String [N], no nulls), int32 [N], and the sorted names."""
-    names = values.unique().sort().to_list()
-    if not names:
-        return np.zeros(0, np.int32), names
-    codes = values.replace_strict(names, list(range(len(names))), return_dtype=pl.Int32)
-    return codes.to_numpy(), names
-
-
 def prompt_keys(prompts: Sequence[str]) -> NDArray[np.uint64]:
     """Return keys by content, uint64 [N]: hashes of the text and its occurrence number.
 
     They are stable across runs, so that rows align by content and duplicates pair up in order.
     """
-    return keys_of(content_digests(prompts))
-
-
-def content_digests(prompts: Sequence[str]) -> NDArray[np.uint64]:
-    """Return a hash of each text, uint64 [N]; equal texts have equal hashes."""
-    digests = bytearray()
+    hashes = bytearray()
     for prompt in prompts:
         text = prompt.encode("utf-8", "surrogatepass")
-        digests += hashlib.blake2b(text, digest_size=8).digest()
-    return np.frombuffer(bytes(digests), np.uint64)
-
-
-def keys_of(digests: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return unique keys of prompts from their digests (uint64 [N], in order)."""
+        hashes += hashlib.blake2b(text, digest_size=8).digest()
+    digests = np.frombuffer(bytes(hashes), np.uint64)
     order = np.argsort(digests, kind="stable")
     ordered = digests[order]
     repeats = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
@@ -260,24 +240,44 @@ def build_prompt_set(
         raise PromptSetError(source, [finding])
     notes: tuple[Finding, ...] = ()
     if unlabelled is not Unlabelled.ERROR:
-        label = names["expected"]
-        blank = unlabelled_rows(raw[label])
-        notes = _unlabelled_note(lines[blank], unlabelled)
-        if unlabelled is Unlabelled.FALSE:
-            filled = pl.Series(blank).replace_strict({True: "false", False: None})
-            raw = raw.with_columns(filled.cast(pl.String).fill_null(raw[label]).alias(label))
-        else:
-            raw, lines = raw.filter(pl.Series(~blank)), lines[~blank]
-            if raw.height == 0:
-                message = "no row has a label: label some"
-                raise PromptSetError(source, [Finding(Severity.ERROR, "empty", message)])
-    given = "intent" in names and _is_given(raw[names["intent"]])
-    valid, intent = valid_rows(raw, lines, source, intent, header)
-    if classes := missing_class(valid["expected"], intent):
+        raw, lines, notes = _without_label(raw, lines, names["expected"], unlabelled)
+        if raw.height == 0:
+            message = "no row has a label: label some"
+            raise PromptSetError(source, [Finding(Severity.ERROR, "empty", message)])
+    expected = pl.col(names["expected"]).fill_null("").str.strip_chars()
+    given_intent = pl.col(names["intent"]) if "intent" in names else pl.lit("")
+    frame = raw.select(
+        pl.Series("line", lines, dtype=pl.UInt32),
+        pl.col(names["prompt"]).fill_null("").alias("prompt"),
+        expected.alias("_expected"),
+        expected.str.to_lowercase().alias("_label"),
+        given_intent.fill_null("").str.strip_chars().str.to_lowercase().alias("_intent"),
+    )
+    # Rows without an intent have that of the others, or of the topic.
+    intents = frame["_intent"].filter(frame["_intent"] != "")
+    first = intents[0] if len(intents) else "" if intent is None else intent.value
+    frame = frame.with_columns(pl.col("_intent").replace("", first))
+    errors, count = _row_errors(frame, source)
+    if errors:
+        raise PromptSetError(source, errors, count)
+    intent = Intent(first)
+    labels = frame["_label"].is_in(TRUE)
+    if classes := missing_class(labels):
         raise PromptSetError(source, [classes])
-    keys = prompt_keys(valid["prompt"].to_list())
-    result = valid.insert_column(0, pl.Series("key", keys, dtype=pl.UInt64))
-    prompts = PromptSet(result, intent, source, intent_given=given, left_out=notes)
+    result = pl.DataFrame(
+        [
+            pl.Series("key", prompt_keys(frame["prompt"].to_list()), dtype=pl.UInt64),
+            frame["line"],
+            frame["prompt"],
+            labels.alias("expected"),
+            *(
+                raw[name].fill_null("").alias(_own_name(name, raw.columns))
+                for name in raw.columns
+                if name not in names.values()
+            ),
+        ]
+    )
+    prompts = PromptSet(result, intent, source, intent_given=bool(len(intents)), left_out=notes)
     return replace(prompts, findings=check_prompt_set(prompts, None))
 
 
@@ -286,65 +286,23 @@ def unlabelled_rows(labels: pl.Series) -> NDArray[np.bool_]:
     return (labels.fill_null("").str.strip_chars() == "").to_numpy()
 
 
-def _unlabelled_note(lines: NDArray[np.uint32], unlabelled: Unlabelled) -> tuple[Finding, ...]:
-    """Return a finding that says how many rows have no label, and what became of them."""
-    if not len(lines):
-        return ()
-    rows, verb = ("1 row", "is") if len(lines) == 1 else (f"{len(lines)} rows", "are")
+def _without_label(
+    raw: pl.DataFrame, lines: NDArray[np.uint32], label: str, unlabelled: Unlabelled
+) -> tuple[pl.DataFrame, NDArray[np.uint32], tuple[Finding, ...]]:
+    """Leave out the rows with an empty `label`, or label them false; a finding counts them."""
+    blank = unlabelled_rows(raw[label])
+    if not blank.any():
+        return raw, lines, ()
     fate = "left out" if unlabelled is Unlabelled.LEAVE_OUT else "taken as not expected"
+    verb = "is" if blank.sum() == 1 else "are"
+    rows = count_text(int(blank.sum()), "row")
     message = f"{rows} without a label {verb} {fate} (--unlabelled {unlabelled})"
-    listed = tuple(lines[:LISTED].tolist())
-    return (Finding(Severity.WARNING, "unlabelled", message, listed),)
-
-
-def valid_rows(
-    raw: pl.DataFrame,
-    lines: NDArray[np.uint32],
-    source: str,
-    intent: Intent | None = None,
-    header: str = HEADER,
-) -> tuple[pl.DataFrame, Intent]:
-    """Return the rows if each passes all checks, with their intent: a prompt set without keys.
-
-    Columns are as in `PromptSet.frame`; `intent` and `header` as in `build_prompt_set`. Raises
-    `PromptSetError` with all errors together.
-    """
-    names = _known_columns(raw.columns, source, intent, header)
-    given_intent = pl.col(names["intent"]) if "intent" in names else pl.lit(str(intent))
-    frame = raw.select(
-        pl.Series("line", lines, dtype=pl.UInt32),
-        pl.col(names["prompt"]).fill_null("").alias("prompt"),
-        pl.col(names["expected"]).fill_null("").str.strip_chars().alias("_expected"),
-        given_intent.fill_null("").str.strip_chars().str.to_lowercase().alias("_intent"),
-    ).with_columns(pl.col("_expected").str.to_lowercase().alias("_label"))
-    frame = frame.with_columns(_filled_intents(frame["_intent"], intent))
-    errors, count = _row_errors(frame, source)
-    if errors:
-        raise PromptSetError(source, errors, count)
-    extra = [name for name in raw.columns if name not in names.values()]
-    result = pl.DataFrame(
-        [
-            frame["line"],
-            frame["prompt"],
-            frame["_label"].is_in(TRUE).alias("expected"),
-            *(raw[name].fill_null("").alias(_own_name(name, raw.columns)) for name in extra),
-        ]
-    )
-    return result, Intent(frame["_intent"][0])
-
-
-def _is_given(intents: pl.Series) -> bool:
-    return bool((intents.fill_null("").str.strip_chars() != "").any())
-
-
-def _filled_intents(intents: pl.Series, intent: Intent | None) -> pl.Series:
-    """Fill in missing intents with the single intent of the file or the topic.
-
-    `intents` is String [N] in lower case; it is unchanged if no intent is known.
-    """
-    given = intents.filter(intents != "")
-    first = given[0] if len(given) else None if intent is None else intent.value
-    return intents if first is None else intents.replace("", first)
+    listed = tuple(lines[blank][:LISTED].tolist())
+    notes = (Finding(Severity.WARNING, "unlabelled", message, listed),)
+    if unlabelled is Unlabelled.LEAVE_OUT:
+        return raw.filter(pl.Series(~blank)), lines[~blank], notes
+    filled = pl.when(pl.Series(blank)).then(pl.lit("false")).otherwise(pl.col(label))
+    return raw.with_columns(filled.alias(label)), lines, notes
 
 
 def _own_name(name: str, taken: Sequence[str]) -> str:
@@ -411,7 +369,12 @@ def _row_errors(frame: pl.DataFrame, source: str) -> tuple[list[Finding], int]:
     empty = frame.filter(pl.col("_label") == "")
     if empty.height:
         lines = tuple(empty["line"].head(LISTED).to_list())
-        errors.append((lines[0], Finding(Severity.ERROR, "expected", _no_label(empty), lines)))
+        where = "here" if empty.height == 1 else f"in {empty.height} rows"
+        message = (
+            f"expected is empty {where}: write true or false, or choose "
+            "--unlabelled leave-out (without such rows) or --unlabelled false (not expected)"
+        )
+        errors.append((lines[0], Finding(Severity.ERROR, "expected", message, lines)))
     labelled = frame.filter(pl.col("_label") != "")
     wrong = labelled.filter(~pl.col("_label").is_in([*TRUE, *FALSE]))
     if wrong.height == labelled.height > wrong["_label"].n_unique() > 1:
@@ -448,15 +411,6 @@ def _row_errors(frame: pl.DataFrame, source: str) -> tuple[list[Finding], int]:
     return [finding for _, finding in errors], len(errors) + more
 
 
-def _no_label(rows: pl.DataFrame) -> str:
-    """Return the error for rows whose label is empty, with the switch that accepts them."""
-    where = "here" if rows.height == 1 else f"in {rows.height} rows"
-    return (
-        f"expected is empty {where}: write true or false, or choose "
-        "--unlabelled leave-out (without such rows) or --unlabelled false (not expected)"
-    )
-
-
 def _other_labels(labels: pl.Series, source: str) -> str:
     """Return the error for a file none of whose labels (String [N]) is true or false."""
     words = labels.unique(maintain_order=True).head(4).to_list()
@@ -468,7 +422,7 @@ def _other_labels(labels: pl.Series, source: str) -> str:
     )
 
 
-def missing_class(expected: pl.Series, intent: Intent) -> Finding | None:
+def missing_class(expected: pl.Series) -> Finding | None:
     """Return an error that says what to add if all labels (Boolean [N]) are equal, else None."""
     for label, missing in ((True, not expected.any()), (False, bool(expected.all()))):
         if missing:
@@ -520,7 +474,7 @@ def check_prompt_set(prompts: PromptSet, topic: Topic | None) -> tuple[Finding, 
 
 def _prompts(count: int, singular: str, plural: str) -> str:
     """Return the number of prompts with a verb in singular or plural."""
-    return f"1 prompt {singular}" if count == 1 else f"{count} prompts {plural}"
+    return f"{count_text(count, 'prompt')} {singular if count == 1 else plural}"
 
 
 def _warning(code: str, message: str, rows: pl.DataFrame) -> Finding:

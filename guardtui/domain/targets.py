@@ -29,12 +29,9 @@ def refusals(topic: Topic, target: ExportTarget) -> tuple[Violation, ...]:
     """Return what a target would reject in a definition, in the order of its fields."""
     if target is ExportTarget.AIRS:
         return violations(topic)
-    return tuple(_bedrock(topic) if target is ExportTarget.BEDROCK else _decision(topic))
-
-
-def _decision(topic: Topic) -> list[Violation]:
-    """Return violations for a decision model: it needs a name and a description."""
-    return _intent(topic, "LiteLLM's guardrail") + _missing(topic)
+    if target is ExportTarget.BEDROCK:
+        return tuple(_bedrock(topic))
+    return (*_intent(topic, "LiteLLM's guardrail"), *_missing(topic))
 
 
 def _bedrock(topic: Topic) -> list[Violation]:

@@ -128,14 +128,11 @@ def line_breaks(topic: Topic) -> tuple[Violation, ...]:
     problems = []
     for field, label, text in texts:
         if breaks := _LINE_BREAKS.findall(text):
-            kinds = ", ".join(dict.fromkeys(_break_name(line_break) for line_break in breaks))
+            names = (" ".join(f"U+{ord(sign):04X}" for sign in signs) for signs in breaks)
+            kinds = ", ".join(dict.fromkeys(names))
             message = f"{label} holds a line break ({kinds}): write it in one line"
             problems.append(Violation(field, message, len(breaks), 0))
     return tuple(problems)
-
-
-def _break_name(text: str) -> str:
-    return " ".join(f"U+{ord(character):04X}" for character in text)
 
 
 def describe_changes(before: Topic, after: Topic) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 
+from guardtui.domain.text import character_ranges
+
 _JOINERS = "\u200c\u200d"
 """Signs without a width that are part of the spelling, as in Persian and Hindi."""
 
@@ -18,15 +20,9 @@ _SELECTORS = range(0xE0100, 0xE01F0)
 def _any_script() -> dict[str, str]:
     """Return what the names in a pattern stand for. Python's `re` has no class of marks."""
     signs = re.findall(r"[^\w\s]", "".join(map(chr, (*range(0x300, 0x20000), *_SELECTORS))))
-    marks = f"[{_ranges({one for one in signs if unicodedata.category(one)[0] == 'M'})}{_JOINERS}]"
+    codes = (ord(sign) for sign in signs if unicodedata.category(sign)[0] == "M")
+    marks = f"[{character_ranges(codes)}{_JOINERS}]"
     return {"WORD": rf"[^\W_]+(?:{marks}+[^\W_]*)*", "SIGN": rf"(?:[^\w\s]|_){marks}*"}
-
-
-def _ranges(characters: set[str]) -> str:
-    """Return characters as ranges of a character class, which are searched faster."""
-    firsts = sorted(one for one in characters if chr(ord(one) - 1) not in characters)
-    lasts = sorted(one for one in characters if chr(ord(one) + 1) not in characters)
-    return "".join(map("{}-{}".format, firsts, lasts))
 
 
 _ASCII = {"WORD": r"[^\W_]+", "SIGN": r"(?:[^\w\s]|_)"}

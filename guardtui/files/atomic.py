@@ -27,7 +27,6 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
 
     Raises FileError; the file is then unchanged.
     """
-    temporary: Path | None = None
     try:
         target = Path(os.path.realpath(path))
         if target.is_dir():
@@ -35,35 +34,36 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
         if (number := descriptor_of(path)) is not None:
             # Even if it is a file: write at the current position of its owner.
             _write_into(os.dup(number), data)
-            return
-        if path.exists() and not path.is_file():
+        elif path.exists() and not path.is_file():
             # Write to a device or pipe; it must not be replaced by a file.
             _write_into(_open_for_writing(path), data)
-            return
-        if target.exists():
-            if not os.access(target, os.W_OK):
+        else:
+            if target.exists() and not os.access(target, os.W_OK):
                 raise FileError(path, "the file is read-only", "make it writable and try again")
-            if backup_folder is not None:
+            if target.exists() and backup_folder is not None:
                 _back_up(target, backup_folder)
-        # Named before it exists, so that `finally` removes it after a signal too.
-        temporary = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}"
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        temporary.replace(target)
-        temporary = None
+            _replace(target, data, mode_of=target)
     except OSError as error:
         raise from_os_error(path, error) from error
     except ValueError as error:  # a NUL in the name
         raise FileError(repr(str(path)), "not a valid file name") from error
+
+
+def _replace(target: Path, data: bytes, mode_of: Path) -> None:
+    """Write a file that is complete on disk before it takes the place of the target."""
+    # Named before it exists, so that `finally` removes it after a signal too.
+    temporary = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}"
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if mode_of.exists():
+            shutil.copymode(mode_of, temporary)
+        temporary.replace(target)
     finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 _DESCRIPTORS = re.compile(r"/(?:dev|proc/self|proc/\d+)/fd/(\d{1,6})")
@@ -143,15 +143,6 @@ def _back_up(target: Path, folder: Path) -> None:
     if numbers and (folder / f"{target.name}.{numbers[-1]}.bak").read_bytes() == content:
         return
     # Atomic: an incomplete backup would later displace a good one.
-    temporary = folder / f".{target.name[:100]}.{secrets.token_hex(8)}"
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        shutil.copymode(target, temporary)
-        temporary.replace(folder / f"{target.name}.{following}.bak")
-    finally:
-        temporary.unlink(missing_ok=True)
+    _replace(folder / f"{target.name}.{following}.bak", content, mode_of=target)
     for number in numbers[: max(0, len(numbers) + 1 - BACKUPS_KEPT)]:
         (folder / f"{target.name}.{number}.bak").unlink(missing_ok=True)

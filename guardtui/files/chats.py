@@ -88,9 +88,19 @@ def looks_like_chat(value: object) -> bool:
     )
 
 
-def last_user_text(messages: tuple[ChatMessage, ...]) -> str | None:
-    """Return the text of the user's last message, or None if no message is the user's."""
-    return next((message.text for message in reversed(messages) if message.role == "user"), None)
+def last_of_user(messages: tuple[ChatMessage, ...]) -> ChatMessage | None:
+    """Return the user's last message, or None if no message is the user's."""
+    return next((message for message in reversed(messages) if message.role == "user"), None)
+
+
+def last_user_text(messages: tuple[ChatMessage, ...]) -> str:
+    """Return the user's last message. Raises ValueError if there is none, or not only text."""
+    last = last_of_user(messages)
+    if last is None:
+        raise ValueError("no message in this list is the user's")
+    if last.media:
+        raise ValueError(f"the user's last message holds {last.media[0]!r:.40}, not only text")
+    return last.text
 
 
 def _message(number: int, value: object, resolve: Callable[[str], str]) -> ChatMessage:
@@ -102,51 +112,46 @@ def _message(number: int, value: object, resolve: Callable[[str], str]) -> ChatM
         raise ValueError(f"{name} has no role")
     if role not in _ROLES:
         raise ValueError(f"{name} has the unknown role {role!r:.40}")
-    calls = _tool_calls(name, value.get("tool_calls"))
+    calls = value.get("tool_calls")
+    if not isinstance(calls, list | None):
+        raise ValueError(f"{name} has tool calls that are not a list")
+    content = value.get("content")
+    text = text_of_content(content, resolve)
+    if text is None:
+        if content is not None:
+            raise ValueError(f"{name} has a content that is neither text nor a list of parts")
+        if not calls:
+            raise ValueError(f"{name} has no content")
+    parts = content if isinstance(content, list) else []
+    types = [part.get("type") for part in parts if isinstance(part, dict)]
     function = value.get("function") or value.get("name")
     error = value.get("error")
-    message = error.get("message") if isinstance(error, dict) else error
+    problem = error.get("message") if isinstance(error, dict) else error
     return ChatMessage(
         _ROLES[role],
-        _content(name, value.get("content"), resolve, required=not calls),
-        tool_calls=calls,
+        text or "",
+        tool_calls=tuple(_tool_call(name, call) for call in calls or ()),
         function=function if _ROLES[role] == "tool" and isinstance(function, str) else None,
-        error=message if isinstance(message, str) and message else None,
-        media=_media(value.get("content")),
+        error=problem if isinstance(problem, str) and problem else None,
+        media=tuple(kind for kind in types if isinstance(kind, str) and kind != "text"),
     )
 
 
-def _content(name: str, content: object, resolve: Callable[[str], str], *, required: bool) -> str:
+def text_of_content(content: object, resolve: Callable[[str], str]) -> str | None:
+    """Return the texts of a message's content, without images, thoughts and the like.
+
+    None if it is no content: neither text nor a list of parts. `resolve` is as in `read_chat`.
+    """
     if isinstance(content, str):
         return resolve(content)
-    if content is None:
-        if required:
-            raise ValueError(f"{name} has no content")
-        return ""
     if not isinstance(content, list) or not all(isinstance(part, str | dict) for part in content):
-        raise ValueError(f"{name} has a content that is neither text nor a list of parts")
-    texts = [part if isinstance(part, str) else _part(part) for part in content]
-    return "\n".join(resolve(text) for text in texts if text is not None)
-
-
-def _part(part: Mapping[str, Any]) -> str | None:
-    """Return the text of a part, or None for an image, a thought or anything else."""
-    text = part.get("text")
-    return text if part.get("type") == "text" and isinstance(text, str) else None
-
-
-def _media(content: object) -> tuple[str, ...]:
-    parts = content if isinstance(content, list) else []
-    types = [part.get("type") for part in parts if isinstance(part, dict)]
-    return tuple(kind for kind in types if isinstance(kind, str) and kind != "text")
-
-
-def _tool_calls(name: str, calls: object) -> tuple[ChatToolCall, ...]:
-    if calls is None:
-        return ()
-    if not isinstance(calls, list):
-        raise ValueError(f"{name} has tool calls that are not a list")
-    return tuple(_tool_call(name, call) for call in calls)
+        return None
+    texts = [
+        part if isinstance(part, str) else part.get("text")
+        for part in content
+        if isinstance(part, str) or part.get("type") == "text"
+    ]
+    return "\n".join(resolve(text) for text in texts if isinstance(text, str))
 
 
 def _tool_call(name: str, call: object) -> ChatToolCall:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import HEADER, Finding, Severity
 from guardtui.domain.text import display_start
 from guardtui.files.problems import ContentError, FileError
@@ -94,8 +95,10 @@ def read_delimited(path: Path, content: bytes, needed: Collection[str]) -> RawRo
     starts, stops, bounds, lines = (part[fits] for part in (starts, stops, bounds, lines))
     added = _quotes_to_add(data, literal, separators, ends)
     frame = _values(path, content, added, starts, bounds, width - fields[fits], separator)
-    frame, columns = _named(path, frame, int(lines[0]))
-    layout = RowLayout(starts, stops, separators, separator, columns, width)
+    header_cells, frame = [(name or "").strip() for name in frame.row(0)], frame.slice(1)
+    columns = named_columns(path, header_cells, frame, line=int(lines[0]))
+    frame = pl.DataFrame({name: frame.to_series(place) for name, place in columns.items()})
+    layout = RowLayout(starts, stops, separators, separator, tuple(columns.values()), width)
     kind = _NAMED.get(separator, "sign")
     header = HEADER if separator == "," else f"the header, separated by {kind}s,"
     return RawRows(frame, lines[1:].astype(np.uint32), unread, layout, header)
@@ -315,8 +318,7 @@ def _ragged(
 ) -> Finding:
     """Return the error for a row whose number of fields differs from the header."""
     kind = _NAMED.get(separator, "separator")
-    fields = "1 field" if count == 1 else f"{count} fields"
-    message = f"{fields} where the header has {len(names)}"
+    message = f"{count_text(count, 'field')} where the header has {len(names)}"
     if count > len(names):
         message += f": a text that holds a {kind} needs quotes"
     else:
@@ -353,39 +355,29 @@ def _require_header(
         raise FileError(path, problem, "begin the file with the names of the columns", first)
 
 
-def _named(path: Path, frame: pl.DataFrame, line: int) -> tuple[pl.DataFrame, tuple[int, ...]]:
-    """Return the rows below the header, and the positions of their columns.
+def named_columns(
+    path: Path,
+    names: Sequence[str],
+    body: pl.DataFrame,
+    place: Callable[[int], str] = lambda position: str(position + 1),
+    line: int | None = None,
+) -> dict[str, int]:
+    """Return the position (from 0) of each column of a table by its name.
 
-    A column without a name is called by its position, or left out if it is empty.
+    A column without a name is called by its position, or left out if all its cells (String [N]) are
+    blank. `place` names a position in the error for two columns of one name. Raises FileError.
     """
-    names = [(name or "").strip() for name in frame.row(0)]
-    body = frame.slice(1)
-    named: dict[str, pl.Series] = {}
-    positions: list[int] = []
+    positions: dict[str, int] = {}
     for position, (name, column) in enumerate(zip(names, body, strict=True)):
-        if name in named:
-            problem = (
-                f"two columns are called {display_start(name, 60)!r}: "
-                f"{names.index(name) + 1} and {position + 1}"
-            )
+        if name in positions:
+            places = f"{place(positions[name])} and {place(position)}"
+            problem = f"two columns are called {display_start(name, 60)!r}: {places}"
             raise FileError(path, problem, "rename or remove one of the two", line)
         if not name:
-            if is_blank(column):
+            if (column.fill_null("").str.strip_chars() == "").all():
                 continue
-            name = nameless(position, names)
-        named[name] = column
-        positions.append(position)
-    return pl.DataFrame(named), tuple(positions)
-
-
-def is_blank(column: pl.Series) -> bool:
-    """Return whether all cells (String [N]) are empty or blank."""
-    return bool((column.fill_null("").str.strip_chars() == "").all())
-
-
-def nameless(position: int, taken: Collection[str]) -> str:
-    """Return a name for the column at a position (from 0) that has none."""
-    name = f"column {position + 1}"
-    while name in taken:
-        name += " (unnamed)"
-    return name
+            name = f"column {position + 1}"
+            while name in names:
+                name += " (unnamed)"
+        positions[name] = position
+    return positions

@@ -8,25 +8,28 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from guardtui.files.chats import ChatMessage, last_user_text, read_chat, read_question
+from guardtui.files.chats import (
+    ChatMessage,
+    last_of_user,
+    last_user_text,
+    read_chat,
+    read_question,
+    text_of_content,
+)
+from guardtui.files.json_rows import holds_lone_surrogate
 from guardtui.files.problems import SIZE_LIMIT, FileError, decode
 from guardtui.files.source_positions import json_members
 
 _ZIP = b"PK\x03\x04"
 _ZSTANDARD = 93
-_STORED, _DEFLATED = 0, 8
 _SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
 _HEADERS = ("header.json", "_journal/start.json")
 _PROTOCOL = "attachment://"
-_AT_ONCE = 500
-"""Number of samples unpacked together."""
 
 _UNREADABLE = (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, OSError)
 """Errors of `zipfile` on damaged files; NotImplementedError for a damaged version or method."""
@@ -56,16 +59,13 @@ class LogSample:
                 return attachment if isinstance(attachment, str) else text
         return text
 
-    def input(self) -> tuple[str, str]:
-        """Return the text of the input (the last user message), and its problem, or ""."""
-        given = self.value.get("input")
-        if isinstance(given, str):
-            return self.text(given), ""
-        if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):
-            return "", "has no input that is a text or messages"
-        by_user = [message for message in given if message.get("role") == "user"]
-        text = self._content(by_user[-1].get("content")) if by_user else None
-        return ("", "has an input that is not only text") if text is None else (text, "")
+    def input(self) -> str:
+        """Return the text of the input: the user's last message. Raises ValueError."""
+        text, chat = self.question()
+        try:
+            return last_user_text(chat) if chat else text
+        except ValueError as error:
+            raise ValueError(f"has a bad input: {error}") from error
 
     def question(self) -> tuple[str, tuple[ChatMessage, ...]]:
         """Return the input as scorers see it: its text, and its messages if it has any.
@@ -79,7 +79,8 @@ class LogSample:
             chat = read_question(given, self.text)
         except ValueError as error:
             raise ValueError(f"has a bad input: {error}") from error
-        return last_user_text(chat) or "", chat
+        last = last_of_user(chat)
+        return "" if last is None else last.text, chat
 
     def messages(self) -> tuple[ChatMessage, ...]:
         """Return the whole conversation. Raises ValueError with the problem."""
@@ -88,22 +89,6 @@ class LogSample:
             return read_chat(given, self.text) if given else ()
         except ValueError as error:
             raise ValueError(f"has bad messages: {error}") from error
-
-    def _content(self, content: object) -> str | None:
-        """Return the text of a message; None if it contains anything else."""
-        if isinstance(content, str):
-            return self.text(content)
-        if not isinstance(content, list):
-            return None
-        parts = []
-        for part in content:
-            if isinstance(part, str):
-                parts.append(self.text(part))
-            elif isinstance(part, dict) and part.get("type") == "text":
-                parts.append(self.text(part.get("text")))
-            else:
-                return None
-        return "\n".join(parts)
 
     def output(self) -> str | None:
         """Return the model's answer; None if it gave none."""
@@ -114,15 +99,7 @@ class LogSample:
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             message = choices[0].get("message")
             if isinstance(message, dict):
-                parts = message.get("content")
-                if isinstance(parts, list):  # reasoning and such are not part of the answer
-                    parts = [
-                        part
-                        for part in parts
-                        if isinstance(part, str)
-                        or (isinstance(part, dict) and part.get("type") == "text")
-                    ]
-                text = self._content(parts)
+                text = text_of_content(message.get("content"), self.text)
                 if text is not None:
                     return text
         completion = output.get("completion")
@@ -186,20 +163,20 @@ def read_inspect_log(path: Path, content: bytes) -> InspectLog:
         if header.get("status") == "started":
             problem += " yet: its evaluation is still running, or was cancelled"
         raise FileError(path, problem, "run the evaluation with samples logged")
-    samples.sort(key=_order)
+
+    def order(sample: LogSample) -> tuple[int, int, int, str]:
+        """Return the sort key: by epoch, then by id; numbers first, in numeric order."""
+        epoch, name = sample.value["epoch"], sample.value["id"]
+        if isinstance(name, int) or re.fullmatch("[0-9]{1,18}", name):
+            return epoch, 0, int(name), ""
+        return epoch, 1, 0, name
+
+    samples.sort(key=order)
     numbered = (
         LogSample(number, sample.value, sample.location, sample.line)
         for number, sample in enumerate(samples, start=1)
     )
     return InspectLog(tuple(numbered), str(header.get("status", "")))
-
-
-def _order(sample: LogSample) -> tuple[int, int, int, str]:
-    """Return the sort key: by epoch, then by id; numbers first, in numeric order."""
-    epoch, name = sample.value["epoch"], sample.value["id"]
-    if isinstance(name, int):
-        return epoch, 0, name, ""
-    return (epoch, 0, int(name), "") if re.fullmatch("[0-9]{1,18}", name) else (epoch, 1, 0, name)
 
 
 def _checked(path: Path, value: object, location: str, line: int | None = None) -> LogSample:
@@ -247,26 +224,22 @@ def _zipped(path: Path, content: bytes) -> tuple[dict[str, Any], list[LogSample]
     header: dict[str, Any] = {}
     for name in _HEADERS:
         if name in members:
-            header = _object(path, content, members[name], None)
+            header = _object(path, content, members[name])
             header.setdefault("status", "started")
             break
-    sample_members = [member for name, member in members.items() if _SAMPLE.fullmatch(name)]
-    samples = []
-    for start in range(0, len(sample_members), _AT_ONCE):
-        part = sample_members[start : start + _AT_ONCE]
-        for member, data in zip(part, _unpacked_at_once(content, part), strict=True):
-            value = _object(path, content, member, data)
-            samples.append(_checked(path, value, member.filename))
+    samples = [
+        _checked(path, _object(path, content, member), member.filename)
+        for name, member in members.items()
+        if _SAMPLE.fullmatch(name)
+    ]
     return header, samples
 
 
-def _object(
-    path: Path, content: bytes, member: zipfile.ZipInfo, data: bytes | None
-) -> dict[str, Any]:
-    """Return the JSON object of a member, from `data` if already unpacked. Raises FileError."""
+def _object(path: Path, content: bytes, member: zipfile.ZipInfo) -> dict[str, Any]:
+    """Return the JSON object of a member of the archive. Raises FileError."""
     location = f"{member.filename!r:.200} in it"
     try:
-        value = json.loads(_unpacked(content, member) if data is None else data)
+        value = json.loads(_unpacked(content, member))
     except _UnknownMethodError as error:
         problem = f"{location} is compressed by an unknown method ({member.compress_type})"
         raise FileError(path, problem, "convert it: inspect log convert --to json") from error
@@ -279,76 +252,22 @@ def _object(
     return value
 
 
-def _require_whole_characters(path: Path, value: object, location: str, line: int | None) -> None:
-    """Raise FileError for half of a surrogate pair, which JSON can contain as an escape."""
-    try:
-        for text in _texts(value):
-            text.encode()
-    except UnicodeEncodeError as error:
-        problem = f"{location} holds half of a surrogate pair, which is not a character"
-        raise FileError(path, problem, "remove it from the log", line) from error
-
-
 _READ = (
     "id", "input", "target", "choices", "output", "messages", "metadata", "scores", "attachments",
 )  # fmt: skip
+"""Parts of a sample that are read."""
 
 
-def _texts(value: object) -> Iterator[str]:
-    """Yield all texts in the parts of a sample that are read."""
-    pending = [value.get(name) for name in _READ] if isinstance(value, dict) else []
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
-            pending += item.keys()
-            pending += item.values()
-        elif isinstance(item, list):
-            pending += item
-
-
-# --- from a member of the archive to its bytes -------------------------------------------------
+def _require_whole_characters(path: Path, value: object, location: str, line: int | None) -> None:
+    """Raise FileError for half of a surrogate pair, which JSON can contain as an escape."""
+    parts = [value.get(name) for name in _READ] if isinstance(value, dict) else []
+    if holds_lone_surrogate(json.dumps(parts, ensure_ascii=False)):
+        problem = f"{location} holds half of a surrogate pair, which is not a character"
+        raise FileError(path, problem, "remove it from the log", line)
 
 
 class _UnknownMethodError(Exception):
     pass
-
-
-def _packed(content: bytes, member: zipfile.ZipInfo) -> bytes:
-    """Return the compressed bytes of a member. Raises ValueError."""
-    start = member.header_offset
-    if start < 0 or content[start : start + 4] != _ZIP or start + 30 > len(content):
-        raise ValueError("no member begins here")
-    name, extra = struct.unpack("<HH", content[start + 26 : start + 30])
-    start += 30 + name + extra
-    return content[start : start + member.compress_size]
-
-
-def _unpacked_at_once(content: bytes, members: Sequence[zipfile.ZipInfo]) -> Sequence[bytes | None]:
-    """Return the bytes of each member; None if it has to be unpacked separately.
-
-    Concatenated zstandard frames unpack to the concatenation of their contents. Unpacking hundreds
-    of samples at once is fifty times as fast.
-    """
-    nothing = [None] * len(members)
-    if any(member.compress_type != _ZSTANDARD or member.flag_bits & 1 for member in members):
-        return nothing
-    try:
-        packed = [_packed(content, member) for member in members]
-        for part, member in zip(packed, members, strict=True):
-            _require_size(part, member.file_size)
-        whole = _zstandard(b"".join(packed))
-    except ValueError:
-        return nothing
-    unpacked: list[bytes | None] = []
-    offset = 0
-    for member in members:
-        part = whole[offset : offset + member.file_size]
-        offset += member.file_size
-        sound = len(part) == member.file_size and zlib.crc32(part) == member.CRC
-        unpacked.append(part if sound else None)
-    return unpacked
 
 
 def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
@@ -356,88 +275,33 @@ def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
 
     `zipfile` is not used because it supports zstandard only from Python 3.14 on.
     """
-    packed = _packed(content, member)
+    start = member.header_offset
+    if start < 0 or content[start : start + 4] != _ZIP or start + 30 > len(content):
+        raise ValueError("no member begins here")
+    name, extra = struct.unpack("<HH", content[start + 26 : start + 30])
+    start += 30 + name + extra
+    packed = content[start : start + member.compress_size]
+    # One byte more than declared, so that a longer content is noticed.
+    most = member.file_size + 1
     if member.flag_bits & 1:
         raise _UnknownMethodError
-    if member.compress_type == _STORED:
+    if member.compress_type == zipfile.ZIP_STORED:
         unpacked = packed
-    elif member.compress_type == _DEFLATED:
+    elif member.compress_type == zipfile.ZIP_DEFLATED:
         try:
-            # One byte more than declared, so that a longer content is noticed.
-            unpacked = zlib.decompressobj(-15).decompress(packed, member.file_size + 1)
+            unpacked = zlib.decompressobj(-15).decompress(packed, most)
         except zlib.error as error:
             raise ValueError("no deflate") from error
     elif member.compress_type == _ZSTANDARD:
-        _require_size(packed, member.file_size)
-        unpacked = _zstandard(packed)
+        import zstandard
+
+        stream = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+        try:
+            unpacked = stream.read(most)
+        except zstandard.ZstdError as error:
+            raise ValueError("no zstandard") from error
     else:
         raise _UnknownMethodError
-    for ending in (b"", b"\n"):  # reading lines drops the last line end
-        whole = unpacked + ending
-        if len(whole) == member.file_size and zlib.crc32(whole) == member.CRC:
-            return whole
-    raise ValueError("not what was packed")
-
-
-_FRAME, _SKIPPED = 0xFD2FB528, 0x184D2A5
-_BLOCK_AT_MOST = 128 * 1024
-_FILLED_LEAST = 32
-"""An honest block holds at least 1/32 of its capacity, because encoders split blocks."""
-
-
-def _require_size(packed: bytes, size: int) -> None:
-    """Raise ValueError before unpacking, if zstandard may unpack to far more than `size` bytes.
-
-    Adds up the capacity of the blocks of all frames: RFC 8878, 3.1.1.
-    """
-    allowed = max(2 * size, min(_FILLED_LEAST * size + 1024**2, SIZE_LIMIT))
-    most = position = 0
-
-    def number(length: int) -> int:
-        nonlocal position
-        position += length
-        if position > len(packed):
-            raise ValueError("half a frame")
-        return int.from_bytes(packed[position - length : position], "little")
-
-    while position < len(packed):
-        magic = number(4)
-        if magic >> 4 == _SKIPPED:
-            number(number(4))
-            continue
-        if magic != _FRAME:
-            raise ValueError("no zstandard")
-        described = number(1)
-        single = described >> 5 & 1
-        number((1 - single) + (0, 1, 2, 4)[described & 3])  # window, dictionary
-        number((single, 2, 4, 8)[described >> 6])  # content size, which cannot be trusted either
-        last = False
-        while not last:
-            block = number(3)
-            last, kind, length = bool(block & 1), block >> 1 & 3, block >> 3
-            most += _BLOCK_AT_MOST if kind == 2 else length
-            number(1 if kind == 1 else length)
-            if most > allowed:
-                raise ValueError("more than declared")
-        number(4 * (described >> 2 & 1))  # checksum
-
-
-def _zstandard(packed: bytes) -> bytes:
-    """Unpack JSON from zstandard.
-
-    Polars unpacks files that it reads as CSV. With a separator and quotes that do not occur in
-    JSON, each line is one cell. Raises ValueError.
-    """
-    try:
-        lines = pl.read_csv(
-            io.BytesIO(packed),
-            has_header=False,
-            separator="\x1f",
-            quote_char=None,
-            infer_schema=False,
-        )
-    except Exception as error:  # polars raises many kinds here
-        raise ValueError("no zstandard") from error
-    if lines.width != 1:
-        raise ValueError("no JSON")
-    return "\n".join(line or "" for line in lines.to_series(0).to_list()).encode()
+    if len(unpacked) != member.file_size or zlib.crc32(unpacked) != member.CRC:
+        raise ValueError("not what was packed")
+    return unpacked

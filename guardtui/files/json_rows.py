@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from guardtui.domain.prompts import Finding, Severity
 from guardtui.files.chats import looks_like_chat
-from guardtui.files.problems import FileError, json_problem
+from guardtui.files.problems import FileError, json_error
+from guardtui.files.raw_rows import ERRORS_AT_MOST, JSON_CELLS_AT_MOST, require_cells
 from guardtui.files.source_positions import json_items, json_members, numbered_lines
 
+_DAMAGED = "the JSON breaks off or is damaged"
 _NO_OBJECT = "not a JSON object (is the file truncated?)"
 _NO_OBJECT_IN_ARRAY = "this element of the array is not a JSON object"
 
@@ -38,6 +41,19 @@ class JsonRows:
     wrapped: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class JsonTable:
+    """The columns by name, the line of each row, and the errors of rows that are left out.
+
+    `wrapped` is as in `JsonRows`.
+    """
+
+    columns: dict[str, list[Any]]
+    lines: list[int]
+    errors: list[Finding]
+    wrapped: bool
+
+
 def json_rows(path: Path, text: str, needed: Collection[str] = ()) -> JsonRows:
     """Return the rows of a JSON file; `needed` are names of columns, in lower case.
 
@@ -50,6 +66,41 @@ def json_rows(path: Path, text: str, needed: Collection[str] = ()) -> JsonRows:
     if document is not None:
         return _of_object(path, text, document, needed)
     return JsonRows(_lines(path, text))
+
+
+def json_table(
+    path: Path,
+    text: str,
+    needed: Collection[str],
+    prepare: Callable[[dict[str, Any]], tuple[dict[str, Any], str]],
+) -> JsonTable:
+    """Return the rows of a JSON file as columns. Raises FileError if it cannot be read at all.
+
+    `prepare` returns the values of a row as they are kept, and its problem or "".
+    """
+    columns: dict[str, list[Any]] = {}
+    lines: list[int] = []
+    errors: list[Finding] = []
+    found = json_rows(path, text, needed)
+    # UTF-8 can contain half a surrogate pair only as an escape.
+    escapes = "\\u" in text
+    for number, value in found.rows:
+        row, problem = prepare(value) if isinstance(value, dict) else ({}, found.not_object)
+        if not problem and escapes and holds_lone_surrogate(json.dumps(value, ensure_ascii=False)):
+            problem = "a text holds half of a surrogate pair, which is not a character: remove it"
+        if problem:
+            errors.append(Finding(Severity.ERROR, "json", problem, (number,)))
+            if len(errors) == ERRORS_AT_MOST:
+                break
+            continue
+        for name in row:
+            if name not in columns:
+                columns[name] = [None] * len(lines)
+        for name, values in columns.items():
+            values.append(row.get(name))
+        lines.append(number)
+        require_cells(path, len(columns), len(lines), JSON_CELLS_AT_MOST)
+    return JsonTable(columns, lines, errors, found.wrapped)
 
 
 def holds_lone_surrogate(text: str) -> bool:
@@ -81,16 +132,8 @@ def _array(path: Path, text: str) -> Iterator[tuple[int, object]]:
                 remedy = "write objects (in pandas: to_json(orient='records'))"
                 raise FileError(path, problem, remedy)
             yield line, value
-    except json.JSONDecodeError as error:
-        raise _damaged(path, error) from error
     except (ValueError, RecursionError) as error:
-        problem = "this JSON is nested too deeply, or holds a number that cannot be read"
-        raise FileError(path, problem, "fix the JSON") from error
-
-
-def _damaged(path: Path, error: json.JSONDecodeError) -> FileError:
-    problem, line = json_problem(error)
-    return FileError(path, f"the JSON breaks off or is damaged: {problem}", "fix the JSON", line)
+        raise json_error(path, error, problem=_DAMAGED) from error
 
 
 # --- rows in one object -------------------------------------------------------------------------
@@ -111,7 +154,7 @@ def _single_object(path: Path, text: str) -> dict[str, Any] | None:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         if path.suffix.lower() == ".json":
-            raise _damaged(path, error) from error
+            raise json_error(path, error, problem=_DAMAGED) from error
         return None
     except (ValueError, RecursionError):
         return None

@@ -11,11 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import LISTED, Finding, PromptSetError, Severity
 from guardtui.files.chats import (
     EXAMPLE,
     ChatMessage,
-    last_user_text,
+    last_of_user,
     looks_like_chat,
     read_chat,
     read_question,
@@ -167,13 +168,9 @@ def _logged(path: Path, log: InspectLog) -> OutputSet:
     outputs = _Checked(path, columns, lines, errors, delimited=False).output_set()
     findings = list(outputs.findings)
     if unanswered:
-        count = len(unanswered)
-        samples = (
-            "1 sample has no output and is"
-            if count == 1
-            else f"{count} samples have no output and are"
-        )
-        message = f"{samples} scored as an empty one, as inspect_ai does"
+        verbs = "has no output and is" if len(unanswered) == 1 else "have no output and are"
+        samples = count_text(len(unanswered), "sample")
+        message = f"{samples} {verbs} scored as an empty one, as inspect_ai does"
         if failed:
             message += f"; {failed} of them ended with an error"
         findings.append(Finding(Severity.WARNING, "no-output", message, tuple(unanswered[:LISTED])))
@@ -259,7 +256,8 @@ class _Checked:
             decoded = _decoded(value) if self.delimited else value
             if isinstance(value, list) or looks_like_chat(decoded):
                 chats[row] = self._chat("input", decoded, line, read_question)
-                values[row] = last_user_text(chats[row]) or ""
+                last = last_of_user(chats[row])
+                values[row] = "" if last is None else last.text
         if not chats:
             return []
         self.columns["input"] = values
@@ -374,7 +372,8 @@ class _Checked:
             if not texts or not all(map(str.strip, texts))
         ]
         if empty:
-            rows = "1 row has" if len(empty) == 1 else f"{len(empty)} rows have"
+            verb = "has" if len(empty) == 1 else "have"
+            rows = f"{count_text(len(empty), 'row')} {verb}"
             message = f"{rows} an empty target, which match() and includes() find in every output"
             yield Finding(Severity.WARNING, "target", message, tuple(empty[:LISTED]))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
 
-from guardtui.files.problems import ContentError, FileError
-from guardtui.files.trial_read import PARQUET, PARQUET_FILE, remember_sound, survives
+from guardtui.files.problems import FileError
+from guardtui.files.trial_read import PARQUET, remember_sound, survives
 
 MAGIC = b"PAR1"
 """First and last four bytes of every Parquet file."""
@@ -61,28 +61,6 @@ def json_text(value: object) -> str:
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, default=json_text)
     return str(value)
-
-
-def parquet_blocks(path: Path, rows: int) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a file of any size in blocks of `rows`, all columns String.
-
-    Raises FileError.
-    """
-    if not survives(PARQUET_FILE, b"", str(path), str(rows)):
-        raise _damaged(path, "needs too much memory")
-    try:
-        scan = pl.scan_parquet(path, glob=False)
-        count = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
-        if not count:
-            raise ContentError(path, "the file has no rows", "add prompts to it")
-        for start in range(0, count, rows):
-            yield as_text(scan.slice(start, rows).collect())
-    except pl.exceptions.PolarsError as error:
-        raise FileError(
-            path,
-            "not a Parquet file of plain columns, or a damaged one",
-            "write the file again",
-        ) from error
 
 
 def parquet_bytes(frame: pl.DataFrame, notes: Mapping[str, str] | None = None) -> bytes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import copyreg
 import errno
 import json
 import os
 import select
 import stat
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +33,9 @@ class FileError(GuardtuiError):
         location = f"{path}:{line}" if line is not None else str(path)
         super().__init__(f"{location}: {problem}" + (f"\n  {remedy}" if remedy else ""))
 
-    def __reduce__(self) -> tuple[Callable[..., FileError], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # By default, an exception is pickled as its text, from which it cannot be rebuilt.
-        return _made_again, (type(self), self.args, dict(vars(self)))
-
-
-def _made_again(
-    kind: type[FileError], text: tuple[Any, ...], attributes: Mapping[str, Any]
-) -> FileError:
-    problem = kind.__new__(kind, *text)
-    vars(problem).update(attributes)
-    return problem
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class ContentError(FileError):
@@ -73,11 +65,21 @@ def from_os_error(path: Path | str, error: OSError) -> FileError:
     return FileError(path, problem, remedy)
 
 
-def json_problem(error: json.JSONDecodeError) -> tuple[str, int]:
-    """Return what is wrong with a JSON text, with the column, and the line (both from 1).
+def json_error(
+    path: Path,
+    error: ValueError | RecursionError,
+    remedy: str = "fix the JSON",
+    problem: str = "invalid JSON",
+) -> FileError:
+    """Return the FileError for an error of reading JSON, with its line if that is known.
 
     A comma after the last entry is located at the comma, as Python does from 3.13 on.
     """
+    if isinstance(error, RecursionError):
+        return FileError(path, "this JSON is nested too deeply", remedy)
+    if not isinstance(error, json.JSONDecodeError):  # thousands of digits
+        problem = "this JSON holds a number that cannot be read"
+        return FileError(path, problem, "put long numbers in quotes")
     text, position, message = error.doc, error.pos, error.msg
     before = text[:position].rstrip()
     if before.endswith(",") and text.startswith(("}", "]"), position):
@@ -85,7 +87,8 @@ def json_problem(error: json.JSONDecodeError) -> tuple[str, int]:
     elif message.startswith("Illegal trailing comma"):
         message = "Illegal trailing comma"
     column = position - text.rfind("\n", 0, position)
-    return f"{message} (column {column})", text.count("\n", 0, position) + 1
+    line = text.count("\n", 0, position) + 1
+    return FileError(path, f"{problem}: {message} (column {column})", remedy, line)
 
 
 def read_bytes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from json.decoder import JSONDecoder
 from pathlib import Path
@@ -207,18 +207,19 @@ class _Text(PromptDocument):
             return self.splice([(stop + 1, stop + 1, row.encode() + end)])
         return self.splice([(stop, stop, end + row.encode())])
 
-    def cells(self, changes: Iterable[tuple[int, int]], turned: Callable[[str], str]) -> bytes:
-        """Return the content with the labels between these offsets inverted."""
-        body = self.body
-        known: dict[bytes, bytes] = {}  # few spellings, many cells
+    def relabelled(self, rows: Rows) -> bytes:
+        return self.splice(
+            change for row in rows.tolist() for change in self.changes(row, {}, turned=True)
+        )
 
-        def turn(cell: bytes) -> bytes:
-            new = known.get(cell)
-            if new is None:
-                known[cell] = new = turned(cell.decode()).encode()
-            return new
+    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
+        return self.splice(self.changes(row, values, turned=turned))
 
-        return self.splice((a, b, turn(body[a:b])) for a, b in changes)
+    @abstractmethod
+    def changes(
+        self, row: int, values: dict[str, str], *, turned: bool
+    ) -> list[tuple[int, int, bytes]]:
+        """Return the pieces to replace for `rewritten`: start and stop in `body`, ascending."""
 
 
 class _Delimited(_Text):
@@ -246,11 +247,9 @@ class _Delimited(_Text):
         edges = self._separators[inside].tolist()
         return list(zip([start, *(edge + 1 for edge in edges)], [*edges, stop], strict=True))
 
-    def relabelled(self, rows: Rows) -> bytes:
-        position = self._positions[self.expected]
-        return self.cells((self._cells(row)[position] for row in rows.tolist()), self.inverted)
-
-    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
+    def changes(
+        self, row: int, values: dict[str, str], *, turned: bool
+    ) -> list[tuple[int, int, bytes]]:
         changes = []
         cells = self._cells(row)
         missing = [""] * (self._width - len(cells))
@@ -269,7 +268,7 @@ class _Delimited(_Text):
         if any(missing):
             end = cells[-1][1]
             changes.append((end, end, "".join(self._separator + cell for cell in missing).encode()))
-        return self.splice(changes)
+        return changes
 
     def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
         values = {**others, self.prompt: prompt, self.expected: self.spelling(expected)}
@@ -330,21 +329,12 @@ class _JsonLines(_Text):
     def _line(self, row: int) -> str:
         return self.body[self.starts[row] : self.stops[row]].decode()
 
-    def relabelled(self, rows: Rows) -> bytes:
-        return self.splice(
-            (int(self.starts[row]), int(self.stops[row]), self._rewritten(row, {}, turned=True))
-            for row in rows.tolist()
-        )
-
-    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
-        line = self._rewritten(row, values, turned=turned)
-        return self.splice([(int(self.starts[row]), int(self.stops[row]), line)])
-
-    def _rewritten(self, row: int, values: Mapping[str, str], *, turned: bool) -> bytes:
-        """Return the line of a row with other values."""
+    def changes(
+        self, row: int, values: dict[str, str], *, turned: bool
+    ) -> list[tuple[int, int, bytes]]:
         line = self._line(row)
         members = _members(line)
-        changes = [
+        cells = [
             (*members[name], _value_like(line[slice(*members[name])], text))
             for name, text in values.items()
             if name in members
@@ -354,7 +344,12 @@ class _JsonLines(_Text):
         }
         if turned and self.expected in members:
             start, stop = members[self.expected]
-            changes.append((start, stop, self._inverted_value(line[start:stop])))
+            value = line[start:stop]
+            if value == "null" or not value.strip('" '):  # counts as false
+                new = json.dumps(self._label(expected=True), ensure_ascii=False)
+            else:
+                new = _opposite_value(value)
+            cells.append((start, stop, new))
         elif turned:
             missing[self.expected] = self._label(expected=True)
         if missing:
@@ -362,10 +357,10 @@ class _JsonLines(_Text):
             end = max(stop for _, stop in members.values())
             compact = line.strip() == _dump(json.loads(line), compact=True)
             new = _dump(missing, compact=compact)[1:-1]
-            changes.append((end, end, f"{',' if compact else ', '}{new}"))
-        for start, stop, new in sorted(changes, reverse=True):
+            cells.append((end, end, f"{',' if compact else ', '}{new}"))
+        for start, stop, new in sorted(cells, reverse=True):
             line = line[:start] + new + line[stop:]
-        return line.encode()
+        return [(int(self.starts[row]), int(self.stops[row]), line.encode())]
 
     def _label(self, expected: bool) -> Any:
         """Return a label as in the last row with it, as a JSON value."""
@@ -375,27 +370,16 @@ class _JsonLines(_Text):
             return value
         return json.loads(_opposite_value(json.dumps(value)))
 
-    def _inverted_value(self, value: str) -> str:
-        """Return the inverse of a label in JSON; an empty one counts as false."""
-        if value == "null" or not value.strip('" '):
-            return json.dumps(self._label(expected=True), ensure_ascii=False)
-        return _opposite_value(value)
-
     def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
-        return self.behind(self._new_row(prompt, expected, others))
-
-    def _new_row(self, prompt: str, expected: bool, others: dict[str, str]) -> str:
-        """Return a row in the style of the last one with its label."""
+        # In the style of the last row with its label.
         line = self._line(self.model(expected))
         model: dict[str, Any] = json.loads(line)
         values: dict[str, Any] = {self.prompt: prompt, self.expected: self._label(expected)}
         if self.intent is not None:
             values[self.intent] = model.get(self.intent, "")
         values |= others
-        order = [name for name in model if name in values]
-        order += [name for name in values if name not in order]
-        row = {name: values[name] for name in order}
-        return _dump(row, compact=line.strip() == _dump(model, compact=True))
+        row = {name: values[name] for name in model if name in values} | values
+        return self.behind(_dump(row, compact=line.strip() == _dump(model, compact=True)))
 
 
 class _JsonArray(_JsonLines):
@@ -416,48 +400,39 @@ class _JsonArray(_JsonLines):
             _, stop = _DECODER.raw_decode(text, start)
             bounds.append((start, stop))
             position = _past_blanks(text, stop)
-        if text.isascii():
-            starts, stops = np.array(bounds, np.intp).T
-            return starts, stops
-        flat = np.array(bounds, np.intp).ravel()
         # A UTF-8 character begins at each byte that is not a continuation byte.
         data = np.frombuffer(self.body, np.uint8)
         begins = np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))
-        starts, stops = begins[flat].reshape(-1, 2).T
+        starts, stops = begins[np.array(bounds, np.intp)].T
         return starts, stops
 
-    def _joined(self, indices: Iterable[int], added: bytes | None = None) -> bytes:
-        """Return the content with these elements, each with the separator that precedes it.
-
-        `added` is one more element at the end.
-        """
+    def _separator(self, index: int) -> bytes:
+        """Return the text before an element; for the first one, that before the second."""
         starts, stops = self._elements
-        mark, body = self.mark_and_body
-        pieces = [(index, body[int(starts[index]) : int(stops[index])]) for index in indices]
-        if added is not None:
-            pieces.append((len(starts) - 1, added))
-        parts = [mark, body[: int(starts[0])]]
-        for number, (index, element) in enumerate(pieces):
-            if number:
-                after = max(index, 1)
-                parts.append(body[int(stops[after - 1]) : int(starts[after])])
-            parts.append(element)
-        parts.append(body[int(stops[-1]) :])
-        return b"".join(parts)
+        index = max(index, 1)
+        return self.body[stops[index - 1] : starts[index]]
 
     def removed(self, rows: Rows) -> bytes:
-        removed = set(self.places[rows].tolist())
-        return self._joined(
-            index for index in range(len(self._elements[0])) if index not in removed
-        )
+        starts, stops = self._elements
+        gone = self.places[rows].tolist()
+        first = next(index for index, place in enumerate([*gone, -1]) if index != place)
+        changes = [(int(starts[0]), int(starts[first]), b"")]
+        changes += [(int(stops[index - 1]), int(stops[index]), b"") for index in gone[first:]]
+        return self.splice(changes)
 
     def duplicated(self, rows: Rows) -> bytes:
-        counts = np.ones(len(self._elements[0]), np.intp)
-        counts[self.places[rows]] = 2
-        return self._joined(np.repeat(np.arange(len(counts)), counts).tolist())
+        starts, stops = self._elements
+        changes = []
+        for index in self.places[rows].tolist():
+            stop = int(stops[index])
+            copy = self._separator(index) + self.body[starts[index] : stop]
+            changes.append((stop, stop, copy))
+        return self.splice(changes)
 
     def behind(self, row: str) -> bytes:
-        return self._joined(range(len(self._elements[0])), row.encode())
+        _, stops = self._elements
+        stop = int(stops[-1])
+        return self.splice([(stop, stop, self._separator(len(stops) - 1) + row.encode())])
 
 
 def _dump(row: dict[str, Any], *, compact: bool) -> str:
@@ -518,16 +493,10 @@ class _Parquet(PromptDocument):
             ) from error
 
     def relabelled(self, rows: Rows) -> bytes:
-        column = self.frame[self.expected].cast(pl.String)
-        places = self.places[rows]
-        spelled = column.gather(places).fill_null("").to_list()
-        inverted = {word: self.inverted(word) for word in set(spelled)}
-        changed = self._as_stored(self.expected, [inverted[word] for word in spelled])
-        old = self.frame[self.expected]
-        indices = np.arange(len(old))
-        indices[places] = len(old) + np.arange(len(places))
-        both = pl.concat([old, changed])
-        return self._written(self.frame.with_columns(both.gather(indices)))
+        words = self.frame[self.expected].cast(pl.String).to_list()
+        for place in self.places[rows].tolist():
+            words[place] = self.inverted(words[place] or "")
+        return self._written(self.frame.with_columns(self._as_stored(self.expected, words)))
 
     def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
         frame, place = self.frame, int(self.places[row])

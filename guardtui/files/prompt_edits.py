@@ -93,7 +93,12 @@ def edit_prompts(
     except PromptSetError as error:
         message = f"this edit would leave no usable prompt set: {error.findings[0].message}"
         raise FileError(path, message, "nothing was written") from error
-    if not plan.is_read_back(result):
+    others = result.frame[list(result.extra_columns)]
+    if (
+        not result.prompts.equals(plan.texts)
+        or not np.array_equal(result.expected, plan.labels)
+        or (plan.others is not None and not others.equals(plan.others))
+    ):
         raise FileError(
             path, "this edit cannot be written in the format of the file", "nothing was written"
         )
@@ -152,15 +157,6 @@ class _Plan:
     labels: NDArray[np.bool_]
     count: int
     others: pl.DataFrame | None = None
-
-    def is_read_back(self, result: PromptSet) -> bool:
-        """Return whether the new content was read back as intended."""
-        others = self.others
-        return (
-            result.prompts.equals(self.texts)
-            and np.array_equal(result.expected, self.labels)
-            and (others is None or result.frame[list(result.extra_columns)].equals(others))
-        )
 
 
 def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: PromptDocument) -> _Plan:

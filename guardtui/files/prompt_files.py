@@ -18,6 +18,7 @@ from guardtui.domain.topic import Intent
 from guardtui.files.prompt_blocks import is_long, read_in_blocks
 from guardtui.files.prompt_rows import read_prompt_bytes, read_rows
 from guardtui.files.raw_rows import RawRows
+from guardtui.files.table_formats import unpack
 
 _SAMPLE = (
     ("How much tax do I owe on my severance pay?", True, "direct"),
@@ -53,8 +54,6 @@ def load_prompts(
     `intent` is the topic's; it applies if the file has no column `intent`. Raises FileError if the
     file cannot be read, and PromptSetError with all errors of its rows together.
     """
-    if not reading.sheet and is_long(path):
-        return _validated(path, read_in_blocks(path), intent, reading)
     return parse_prompts(*read_prompt_bytes(path), intent, reading)
 
 
@@ -62,11 +61,11 @@ def parse_prompts(
     path: Path, content: bytes, intent: Intent | None = None, reading: Reading = AS_WRITTEN
 ) -> PromptSet:
     """Parse a prompt set as `load_prompts`, from the content of a file called `path`."""
-    rows = read_rows(path, content, sheet=reading.sheet)
-    return _validated(path, rows, intent, reading)
-
-
-def _validated(path: Path, rows: RawRows, intent: Intent | None, reading: Reading) -> PromptSet:
+    content = unpack(path, content)
+    if not reading.sheet and is_long(path, content):
+        rows = read_in_blocks(path, content)
+    else:
+        rows = read_rows(path, content, sheet=reading.sheet)
     if rows.unread:
         raise _all_errors(path, rows, intent, reading)
     return replace(_built(path, rows, intent, reading), read_only=rows.read_only)

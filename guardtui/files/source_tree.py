@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from json.decoder import scanstring  # type: ignore[attr-defined]  # missing in the stubs
 
 from ruamel.yaml import YAML
 from ruamel.yaml.events import (
@@ -106,7 +105,7 @@ def _add(parent: Node, node: Node) -> None:
 
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
-_SIMPLE = re.compile(r"[^\s,\[\]{}:\"]+")
+_DECODER = json.JSONDecoder()
 
 
 def json_tree(text: str) -> Node:
@@ -116,14 +115,10 @@ def json_tree(text: str) -> Node:
 
 def _json_node(text: str, start: int) -> Node:
     sign = text[start]
-    if sign == '"':
-        value, end = scanstring(text, start + 1)
-        return Node(start, end, style='"', value=value)
     if sign not in "[{":
-        match = _SIMPLE.match(text, start)
-        if match is None:
-            raise json.JSONDecodeError("a value is missing", text, start)
-        return Node(start, match.end())
+        value, end = _DECODER.raw_decode(text, start)
+        is_text = isinstance(value, str)
+        return Node(start, end, style='"' if is_text else "", value=value if is_text else "")
     node = Node(start, start, "list" if sign == "[" else "mapping")
     position = _after_blanks(text, start + 1)
     while text[position] not in "]}":

@@ -15,9 +15,6 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.topic import Topic
 from guardtui.files.source_tree import Node, walk
 
-FIELDS = ("name", "description", "examples", "intent")
-"""The keys of a topic, in the order of a new file."""
-
 
 class CannotEditError(GuardtuiError):
     """The text is laid out in a way in which its definition cannot be replaced."""
@@ -41,7 +38,9 @@ def edited(
     if topic.kind != "mapping":
         raise CannotEditError
     writer = _Writer(text, root, topic, is_json)
-    members = {name: topic.member(keys.get(name, name)) for name in FIELDS if name in changes}
+    members = {
+        name: topic.member(keys.get(name, name)) for name in Topic.model_fields if name in changes
+    }
     for name, member in members.items():
         value = changes[name]
         if member is not None and isinstance(value, str):

@@ -13,7 +13,7 @@ from guardtui.domain.topic import Topic
 from guardtui.files import topic_tables
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import ContentError, FileError, decode, from_os_error, read_bytes
-from guardtui.files.topic_edits import FIELDS, CannotEditError, new_text
+from guardtui.files.topic_edits import CannotEditError, new_text
 from guardtui.files.topic_layouts import (
     KEYS_REMEDY,
     NotATopicError,
@@ -212,7 +212,7 @@ def _changed(path: Path, content: bytes, topic: Topic, *, keeps_intent: bool) ->
     wanted = topic.model_copy(update={"intent": old.intent}) if keeps_intent else topic
     changes = {
         name: getattr(wanted, name)
-        for name in FIELDS
+        for name in Topic.model_fields
         if getattr(wanted, name) != getattr(old, name)
     }
     if not given and not keeps_intent:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.domain.topic import Intent, Topic
-from guardtui.files.problems import FileError, json_problem
+from guardtui.files.problems import FileError, json_error
 from guardtui.files.source_tree import Node, json_tree, yaml_tree
 from guardtui.files.topic_edits import CannotEditError, edited
 from guardtui.files.topic_tables import ENDINGS, read_table, with_topic
@@ -261,21 +261,11 @@ def _line_of(text: str, position: int) -> int:
 def _parse(path: Path, text: str) -> Any:
     """Return the content of a file. Raises FileError with line and remedy."""
     if is_json(path):
-        return _json(path, text)
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise json_error(path, error, _JSON_REMEDY) from error
     loaded = load_yaml(path, text)
     if loaded is None:
         raise FileError(path, "the file contains only comments", KEYS_REMEDY)
     return loaded
-
-
-def _json(path: Path, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        problem, line = json_problem(error)
-        raise FileError(path, f"invalid JSON: {problem}", _JSON_REMEDY, line) from error
-    except RecursionError as error:
-        raise FileError(path, "this JSON is nested too deeply", KEYS_REMEDY) from error
-    except ValueError as error:  # a number of thousands of digits
-        problem = "this JSON contains an unreadable value"
-        raise FileError(path, problem, "put long numbers in quotes") from error

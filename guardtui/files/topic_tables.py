@@ -20,7 +20,6 @@ from guardtui.files.problems import ContentError, FileError, decode, read_bytes
 from guardtui.files.table_formats import SEPARATORS
 
 ENDINGS = (".csv", ".tsv")
-_NAMES = ("name", "topicname")
 _EXAMPLE = re.compile(r"example(\d{1,2})")
 
 
@@ -30,17 +29,6 @@ class TopicRow:
 
     values: dict[str, Any]
     line: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The positions of the fields; `examples` are one column, or one for each example."""
-
-    name: int
-    description: int | None
-    examples: tuple[int, ...]
-    intent: int | None
-    one_cell: bool
 
 
 def is_topic_table(path: Path) -> bool:
@@ -55,22 +43,9 @@ def is_topic_table(path: Path) -> bool:
 
 def read_table(path: Path, text: str) -> list[TopicRow]:
     """Return the topics of a table, at least one. Raises FileError."""
-    separator = _separator(text) or ","
-    header, *rows = _records(path, text, separator)
-    columns = _columns(header[1])
-    if columns is None:
-        raise FileError(path, "the header has no name of a topic", "name it topic_name", 1)
-    topics = []
-    for line, cells in rows:
-        if len(cells) > len(header[1]):
-            raise FileError(
-                path,
-                f"{len(cells)} fields where the header has {len(header[1])}",
-                "put a text that holds the separator in quotes",
-                line,
-            )
-        cells = cells + [""] * (len(header[1]) - len(cells))
-        topics.append(TopicRow(_values(cells, columns), line))
+    header, rows = _table(path, text)
+    columns = _columns(header)
+    topics = [TopicRow(_values(cells, columns), line) for line, cells in rows]
     if not topics:
         raise FileError(path, "the table has no topics", "write one in a row below the header")
     return topics
@@ -81,36 +56,24 @@ def with_topic(path: Path, text: str, changes: Mapping[str, Any]) -> str:
 
     Missing columns are added. Raises FileError.
     """
-    separator = _separator(text) or ","
-    (_, header), (_, cells) = _records(path, text, separator)[:2]
-    columns = _columns(header)
-    if columns is None:
-        raise FileError(path, "the header has no name of a topic", "name it topic_name", 1)
-    cells = cells + [""] * (len(header) - len(cells))
-
-    def put(position: int | None, column: str, value: str) -> None:
-        if position is None:
-            header.append(column)
-            cells.append(value)
-        else:
-            cells[position] = value
-
-    if "name" in changes:
-        put(columns.name, "name", changes["name"])
-    if "description" in changes:
-        put(columns.description, "description", changes["description"])
-    if "examples" in changes:
-        examples = list(changes["examples"])
-        if columns.one_cell:
-            put(columns.examples[0], "", _joined(examples, cells[columns.examples[0]]))
-        else:
-            for index in range(max(len(examples), len(columns.examples))):
-                value = examples[index] if index < len(examples) else ""
-                known = columns.examples[index] if index < len(columns.examples) else None
-                put(known, f"example_{index + 1}", value)
-    if "intent" in changes:
-        put(columns.intent, "intent", str(changes["intent"]))
-    return _written([header, cells], text, separator)
+    header, rows = _table(path, text)
+    columns, cells = _columns(header), rows[0][1]
+    for field, value in changes.items():
+        texts = {field: str(value)}
+        if field == "examples" and field in columns:
+            texts = {field: _joined(value, cells[columns[field]])}
+        elif field == "examples":
+            numbered = [name for name in columns if _EXAMPLE.fullmatch(name)]
+            texts = dict.fromkeys(numbered, "")
+            names = [*numbered, *(f"example_{len(numbered) + k}" for k in range(1, 100))]
+            texts |= dict(zip(names, value, strict=False))
+        for name, cell in texts.items():
+            if name in columns:
+                cells[columns[name]] = cell
+            else:
+                header.append(name)
+                cells.append(cell)
+    return _written([header, cells], text, _separator(text) or ",")
 
 
 def new_text(topic: Topic) -> str:
@@ -140,42 +103,39 @@ def _separator(text: str) -> str | None:
             header = next(csv.reader([first], delimiter=separator), [])
         except csv.Error:  # such as a field that is too long
             return None
-        if _columns(header) is not None:
+        if _columns(header):
             return separator
     return None
 
 
-def _columns(header: list[str]) -> _Columns | None:
-    """Return the columns of topics, or None for another table."""
+def _columns(header: list[str]) -> dict[str, int]:
+    """Return the position of each field, examples in order; {} for a table of something else."""
     names = [re.sub(r"[\W_]+", "", name).casefold() for name in header]
-    name = next((names.index(one) for one in _NAMES if one in names), None)
-    if name is None or "prompt" in names:
-        return None
-    numbered = sorted(
-        (int(match[1]), position)
-        for position, one in enumerate(names)
-        if (match := _EXAMPLE.fullmatch(one))
-    )
-    one_cell = "examples" in names
-    description = names.index("description") if "description" in names else None
-    if description is None and not one_cell and not numbered:
-        return None
-    examples = [names.index("examples")] if one_cell else [position for _, position in numbered]
-    intent = names.index("intent") if "intent" in names else None
-    return _Columns(name, description, tuple(examples), intent, one_cell)
+    columns = {name: position for position, name in reversed([*enumerate(names)])}
+    name = columns.get("name", columns.get("topicname"))
+    numbered = sorted((name for name in columns if _EXAMPLE.fullmatch(name)), key=_number)
+    fields = ["description", *(["examples"] if "examples" in columns else numbered), "intent"]
+    known = {field: columns[field] for field in fields if field in columns}
+    if name is None or "prompt" in columns or not known.keys() - {"intent"}:
+        return {}
+    return {"name": name, **known}
 
 
-def _values(cells: list[str], columns: _Columns) -> dict[str, Any]:
-    texts = [cells[position] for position in columns.examples]
-    values: dict[str, Any] = {
-        "name": cells[columns.name],
-        "examples": _split(texts[0]) if columns.one_cell else [one for one in texts if one.strip()],
-    }
-    if columns.description is not None:
-        values["description"] = cells[columns.description]
-    if columns.intent is not None and cells[columns.intent].strip():
-        values["intent"] = cells[columns.intent]
-    return values
+def _number(name: str) -> int:
+    return int(name.removeprefix("example"))
+
+
+def _values(cells: list[str], columns: Mapping[str, int]) -> dict[str, Any]:
+    """Return the fields of a topic; an intent only if it is given."""
+    given: dict[str, Any] = {field: cells[position] for field, position in columns.items()}
+    examples = [given.pop(field) for field in columns if _EXAMPLE.fullmatch(field)]
+    if "examples" in given:
+        given["examples"] = _split(given["examples"])
+    else:
+        given["examples"] = [text for text in examples if text.strip()]
+    if not given.get("intent", "").strip():
+        given.pop("intent", None)
+    return given
 
 
 def _split(cell: str) -> list[Any]:
@@ -194,15 +154,20 @@ def _sign(cell: str) -> str:
     return "\n" if "\n" in cell else "|"
 
 
-def _joined(examples: list[str], before: str) -> str:
+def _joined(examples: tuple[str, ...], before: str) -> str:
     if before.lstrip().startswith("[") or any("\n" in text or "|" in text for text in examples):
         return json.dumps(examples, ensure_ascii=False)
     return f"{_sign(before)}{' ' if ' | ' in before else ''}".join(examples)
 
 
-def _records(path: Path, text: str, separator: str) -> list[tuple[int, list[str]]]:
-    """Return the rows that are not blank, with the line each starts on. Raises FileError."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+def _table(path: Path, text: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the header, and the rows that are not blank with their lines, all of its length.
+
+    Raises FileError.
+    """
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=_separator(text) or ",", strict=True
+    )
     records: list[tuple[int, list[str]]] = []
     line = 1
     try:
@@ -213,4 +178,13 @@ def _records(path: Path, text: str, separator: str) -> list[tuple[int, list[str]
     except csv.Error as error:
         remedy = "put a text that holds quotes or the separator in quotes, and double its quotes"
         raise FileError(path, f"not valid CSV: {error}", remedy, line) from error
-    return records
+    (_, header), *rows = records
+    if not _columns(header):
+        raise FileError(path, "the header has no name of a topic", "name it topic_name", 1)
+    for line, cells in rows:
+        if len(cells) > len(header):
+            problem = f"{len(cells)} fields where the header has {len(header)}"
+            remedy = "put a text that holds the separator in quotes"
+            raise FileError(path, problem, remedy, line)
+        cells += [""] * (len(header) - len(cells))
+    return header, rows

@@ -55,16 +55,12 @@ pl.read_excel(
         raise_if_empty=False, read_options={"dtypes": "string", "skip_rows": 0},
     )"""
 """A cell in the last row and column makes a sheet of 17e9 cells."""
-PARQUET_FILE = """\
-scan = pl.scan_parquet(sys.argv[1], glob=False)
-    for start in range(0, scan.select(pl.len()).collect().item(), int(sys.argv[2])):
-        scan.slice(start, int(sys.argv[2])).collect()"""
 
 _sound: dict[bytes, None] = {}
 _lock = Lock()
 
 
-def survives(read: str, content: bytes = b"", *arguments: str) -> bool:
+def survives(read: str, content: bytes, *arguments: str) -> bool:
     """Return whether a process that runs `read` on this content exits normally.
 
     `read` are Python statements over `pl`, `io`, `sys`, `content` and `limit`, the bytes of memory
@@ -73,9 +69,8 @@ def survives(read: str, content: bytes = b"", *arguments: str) -> bool:
     """
     import subprocess
 
-    key = _key(content, *arguments) if content else b""
     with _lock:
-        if key in _sound:
+        if _key(content, *arguments) in _sound:
             return True
     command = [
         sys.executable,
@@ -98,8 +93,7 @@ def survives(read: str, content: bytes = b"", *arguments: str) -> bool:
         return True
     if completed.returncode:
         return False
-    if content:
-        remember_sound(content, *arguments)
+    remember_sound(content, *arguments)
     return True
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from guardtui.files.delimited import is_blank, nameless
+from guardtui.files.delimited import named_columns
 from guardtui.files.problems import ContentError, FileError
 from guardtui.files.raw_rows import RawRows
 from guardtui.files.trial_read import WORKBOOK, survives
@@ -79,19 +79,8 @@ def _below_header(
     header = [str(name or "").strip() for name in table.row(int(rows[0]))]
     _require_header(path, table, rows[:_SEARCHED].tolist(), needed)
     body = table[rows[1:]]
-    named: dict[str, pl.Series] = {}
-    positions: dict[str, int] = {}
-    for position, (name, column) in enumerate(zip(header, body, strict=True)):
-        if name in named:
-            letters = f"{_letters(positions[name])} and {_letters(position)}"
-            problem = f"two columns are called {name!r:.60}: {letters}"
-            raise FileError(path, problem, "give each column of the sheet its own name")
-        if not name:
-            if is_blank(column):
-                continue
-            name = nameless(position, header)
-        named[name] = column
-        positions[name] = position
+    positions = named_columns(path, header, body, _letters)
+    named = {name: body.to_series(position) for name, position in positions.items()}
     _require_results(path, content, sheet, named, positions, needed)
     lines = (rows[1:] + 1).astype(np.uint32)
     return RawRows(pl.DataFrame(named), lines, [], header=which, read_only=True)

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.estimates import BOUNDED_RATES, RateEstimate
 from guardtui.forecast.model import MatchProbabilities
 
 Array: TypeAlias = "NDArray[np.floating]"
@@ -20,20 +21,6 @@ _LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
-    """An expected figure from 0 to 1, with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def half_width(self) -> float:
-        """Half of the interval's width."""
-        return (self.high - self.low) / 2
-
-
-@dataclass(frozen=True, slots=True)
 class ExpectedRates:
     """True positive rate, true negative rate, coverage and accuracy.
 
@@ -41,11 +28,17 @@ class ExpectedRates:
     than the one it was compared with, or None.
     """
 
-    tpr: Expected | None
-    tnr: Expected | None
-    coverage: Expected | None
-    accuracy: Expected | None
+    tpr: RateEstimate | None
+    tnr: RateEstimate | None
+    coverage: RateEstimate | None
+    accuracy: RateEstimate | None
     better: float | None = None
+
+    @property
+    def by_name(self) -> dict[str, RateEstimate | None]:
+        """The rates by the names of `BOUNDED_RATES`."""
+        rates = (self.coverage, self.tpr, self.tnr, self.accuracy)
+        return dict(zip(BOUNDED_RATES, rates, strict=True))
 
 
 def expected_rates(
@@ -80,7 +73,7 @@ def expected_rates(
     )
 
 
-def _alone(chances: MatchProbabilities, *, matches: bool) -> Expected | None:
+def _alone(chances: MatchProbabilities, *, matches: bool) -> RateEstimate | None:
     if not len(chances.match):
         return None
     rate = float(chances.match.mean())
@@ -97,9 +90,9 @@ def _own_variance(match: Array) -> float:
     return CLUSTERING * float((match * (1 - match)).sum()) / len(match) ** 2 + 1e-12
 
 
-def _expected(value: float, drawn: Array) -> Expected:
+def _expected(value: float, drawn: Array) -> RateEstimate:
     low, high = np.quantile(drawn, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]).tolist()
-    return Expected(float(value), low, high)
+    return RateEstimate(float(value), low, high)
 
 
 @cache

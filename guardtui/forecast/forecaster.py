@@ -19,8 +19,13 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered
 from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.expected import ExpectedRates, expected_rates
-from guardtui.forecast.model import ScannedDefinition, VerdictModel
-from guardtui.forecast.noise import Repeats, noise_of, repeats
+from guardtui.forecast.model import (
+    Repeats,
+    ScannedDefinition,
+    VerdictModel,
+    noise_of,
+    repeats,
+)
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import Stopped
 

@@ -28,7 +28,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.forecast.definition_similarity import likenesses
 from guardtui.forecast.engine_features import EngineFeatures
 
 Array: TypeAlias = "NDArray[np.floating]"
@@ -44,6 +43,10 @@ An edit moves the engine's features more than it moves another guardrail's.
 """
 NOISE = 0.005
 """Variance of e if no scan was repeated."""
+DESCRIPTION_SHARE = 0.4
+"""Weight of the description; the examples have the rest."""
+LENGTH = 0.35
+"""1 − cosine of two texts at which their similarity is e⁻¹."""
 SAME = 0.985
 """A prompt with this cosine to an example counts as that example: it matches, and is not fitted."""
 
@@ -319,3 +322,89 @@ def _without_prior(prior: Array, sites: Array) -> Array:
 
 def _ratio(shifts: Array, sites: Array) -> Array:
     return np.where(sites > 0, shifts / np.maximum(sites, 1e-12), 0.0)
+
+
+# --- similarity of definitions: how much verdicts on one say about the other ------------------
+
+
+def likeness(first: EngineFeatures, second: EngineFeatures) -> float:
+    """Return the similarity of two definitions: 1 if equal, towards 0 otherwise.
+
+    A definition responds like the sum of its texts: replacing one of four examples leaves three
+    quarters of the examples' share.
+    """
+    head = float(_alike(first.description[None], second.description[None])[0, 0])
+    if not len(first.examples) or not len(second.examples):
+        return head
+    cross = float(_alike(first.examples, second.examples).mean())
+    own = float(_alike(first.examples, first.examples).mean())
+    others = float(_alike(second.examples, second.examples).mean())
+    return DESCRIPTION_SHARE * head + (1 - DESCRIPTION_SHARE) * cross / float(np.sqrt(own * others))
+
+
+def likenesses(rows: Sequence[EngineFeatures], columns: Sequence[EngineFeatures]) -> Array:
+    """Return the `likeness` of each pair, [rows, columns]."""
+    return np.array([[likeness(row, column) for column in columns] for row in rows])
+
+
+def _alike(first: NDArray[np.float32], second: NDArray[np.float32]) -> Array:
+    """Return exp(−(1 − cosine) / LENGTH) of unit vectors [n, d] and [m, d], as [n, m]."""
+    cosines = np.clip(first.astype(np.float64) @ second.T.astype(np.float64), -1.0, 1.0)
+    alike: Array = np.exp((cosines - 1.0) / LENGTH)
+    return alike
+
+
+# --- noise: the self-consistency of a guardrail, from repeated scans of one definition --------
+
+_LARGEST = 4.0
+_POINTS, _SHARES = np.polynomial.hermite_e.hermegauss(21)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """Prompts that were judged twice at the same definition, and how many answers differed."""
+
+    pairs: int
+    differing: int
+
+
+def repeats(scans: Sequence[ScannedDefinition], same: Sequence[object]) -> Repeats:
+    """Compare each scan with the next of the same definition; `same` identifies definitions."""
+    pairs = differing = 0
+    for index, scan in enumerate(scans):
+        later = [other for other in range(index + 1, len(scans)) if same[other] == same[index]]
+        if later:
+            other = scans[later[0]]
+            both = (scan.matched >= 0) & (other.matched >= 0)
+            pairs += int(both.sum())
+            differing += int((scan.matched[both] != other.matched[both]).sum())
+    return Repeats(pairs, differing)
+
+
+def noise_of(counted: Repeats, chances: MatchProbabilities) -> float:
+    """Return the noise variance that explains how often repeated scans differed.
+
+    Two answers to one prompt differ with probability E[2 Φ(g/s)(1 − Φ(g/s))], g ~ N(m, 1), s² the
+    noise. A prior of `NOISE` differing pairs in one pair is added, so that a few equal pairs do not
+    prove perfect consistency.
+    """
+    if not counted.pairs:
+        return NOISE
+    from scipy.optimize import brentq  # imported here because it is slow
+    from scipy.special import ndtr, ndtri
+
+    share = (counted.differing + NOISE) / (counted.pairs + 1)
+    # Means of g in units of its own spread, from the noiseless probability of the forecast.
+    middle = np.clip(chances.match, 1e-6, 1 - 1e-6)
+    grid = ndtri(middle)[:, None] + _POINTS
+
+    def surplus(noise: float) -> float:
+        fires = ndtr(grid / np.sqrt(noise))
+        expected = (2 * fires * (1 - fires)) @ _SHARES / _SHARES.sum()
+        return float(expected.mean()) - share
+
+    if surplus(NOISE) >= 0:
+        return NOISE
+    if surplus(_LARGEST) <= 0:
+        return _LARGEST
+    return float(brentq(surplus, NOISE, _LARGEST, xtol=1e-3))

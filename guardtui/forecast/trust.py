@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import ForecastBefore
@@ -19,7 +20,6 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, outcomes
 from guardtui.forecast.engine_features import EngineReader
-from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import (
     Forecast,
     ForecastError,
@@ -79,7 +79,7 @@ class ScanCheck:
     index: int
     topic: Topic
     prompts: int
-    expected: Expected | None
+    expected: RateEstimate | None
     coverage: float | None
     before: float | None
     wrong: WrongVerdicts
@@ -265,12 +265,10 @@ def check_forecasts(
 
 def _as_recorded(forecast: Forecast, before: ForecastBefore) -> Forecast:
     """Return a forecast with the coverage and the probabilities of one recorded before."""
-    rate = before.rates.get("coverage")
-    coverage = None if rate is None else Expected(rate.value, rate.low, rate.high)
     return replace(
         forecast,
         triggers=before.triggers.astype(np.float64),
-        rates=replace(forecast.rates, coverage=coverage),
+        rates=replace(forecast.rates, coverage=before.rates.get("coverage")),
     )
 
 

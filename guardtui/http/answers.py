@@ -1,10 +1,11 @@
-"""Responses of services: their JSON, and the messages of their errors."""
+"""JSON of requests and responses, token counts, and the messages of errors."""
 
 from __future__ import annotations
 
 import json
 import zlib
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from guardtui.domain.errors import GuardtuiError
@@ -27,6 +28,26 @@ _REASONS = {
 
 class AnswerTooLargeError(GuardtuiError):
     """The response is larger than allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """Tokens of a call to a model; None if the service did not report them."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+def json_body(data: Any) -> bytes:
+    """Return JSON in UTF-8, or in ASCII if a text contains half a surrogate pair.
+
+    UTF-8 cannot encode these. Raises ValueError for numbers that JSON lacks, such as NaN.
+    """
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(data, allow_nan=False, separators=(",", ":")).encode()
 
 
 def plain_body(body: bytes, encoding: str, largest: int) -> bytes:

@@ -10,7 +10,7 @@ import random
 import re
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlencode
@@ -19,13 +19,18 @@ import httpx
 
 import guardtui
 from guardtui.http.address import Endpoint
-from guardtui.http.answers import AnswerTooLargeError, plain_body, read_failure, read_success
+from guardtui.http.answers import (
+    AnswerTooLargeError,
+    json_body,
+    plain_body,
+    read_failure,
+    read_success,
+)
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import ErrorKind, ServiceError
-from guardtui.http.json_body import json_body
 from guardtui.http.limits import AdaptiveLimit, PauseTooLongError, Permit
-from guardtui.http.retries import ONCE, Retries
-from guardtui.http.secret import Credential, Secret
+from guardtui.http.retries import Retries
+from guardtui.http.secret import Credential, Secret, bearer
 from guardtui.http.trace import trace
 
 LARGEST = 16 * 1024**2
@@ -66,7 +71,6 @@ class _Call:
     content: bytes | None
     headers: dict[str, str]
     secrets: tuple[Secret, ...]
-    timeout: float
     names: Names | None
 
 
@@ -96,7 +100,6 @@ class RemoteClient:
         retries: Retries | None = None,
         timeout: float = 60.0,
         largest: int = LARGEST,
-        headers: Mapping[str, str] | None = None,
         clock: Clock = CLOCK,
         draw: Callable[[], float] = random.random,
     ) -> None:
@@ -104,9 +107,6 @@ class RemoteClient:
         self.limit = AdaptiveLimit(clock=clock) if limit is None else limit
         self._credential, self._retries = credential, retries or Retries()
         self._timeout, self._largest = timeout, largest
-        self._headers = _OWN_HEADERS | {
-            name.lower(): text for name, text in (headers or {}).items()
-        }
         self._clock, self._draw = clock, draw
         self._proxies = endpoint.scheme == "https" and not endpoint.loopback
         self._tls: ssl.SSLContext | None = None
@@ -129,16 +129,15 @@ class RemoteClient:
         params: Mapping[str, str] | None = None,
         credential: Credential | None = None,
         headers: Mapping[str, str] | None = None,
-        retry: Retries | bool = True,
-        timeout: float | None = None,
+        retry: Retries | None = None,
         names: Names | None = None,
     ) -> Reply:
         """Send a JSON value (or a form) to a path below the base URL and return the response.
 
         `content` is JSON that is already encoded (`json_body`) and is sent unchanged, for callers
-        that sign it. `credential` replaces the client's own. `retry=False` sends once, for calls
-        that must not be repeated (`retries.UNSENT` still repeats a request that certainly had no
-        effect). A service that was never reached gets at most three attempts.
+        that sign it; names of `headers` are in lower case. `credential` and `retry` replace the
+        client's own (`retries.UNSENT` repeats only a request that certainly had no effect). A
+        service that was never reached gets at most three attempts.
 
         `names` tells from the JSON of a response whether it names this request. While responses
         do, their connection is used again; any other response on it counts as a broken connection,
@@ -147,12 +146,29 @@ class RemoteClient:
         Raises ServiceError for every failure of the service or the connection, and ValueError for
         content that cannot be sent.
         """
-        call = self._call(
-            method, path, json, content, form, params, credential, headers, timeout, names
-        )
+        url = self.endpoint.join(path)
+        if params:
+            url += ("&" if "?" in url else "?") + urlencode(params)
+        sent = {**_OWN_HEADERS, "content-type": "application/json", **(headers or {})}
+        if names is None:
+            sent["connection"] = "close"
+        secrets: list[Secret] = []
+        if form is not None:
+            secrets += [value for value in form.values() if isinstance(value, Secret)]
+            content = urlencode({name: _plain(value) for name, value in form.items()}).encode()
+            sent["content-type"] = "application/x-www-form-urlencoded"
+        elif json is not None:
+            content = json_body(json)
+        if content is None:
+            del sent["content-type"]
+        if (credential := credential or self._credential) is not None:
+            name, value = credential.reveal()
+            sent[name.lower()] = value
+            secrets.append(credential.secret)
+        call = _Call(method, url, content, sent, tuple(secrets), names)
         if self._tls is None:
             await self._prepare()
-        policy = self._retries if retry is True else ONCE if retry is False else retry
+        policy = retry or self._retries
         start, attempt = math.inf, 0
         while True:
             ready = await self._permit(policy.total - max(0, self._clock.now() - start))
@@ -194,48 +210,16 @@ class RemoteClient:
     def __repr__(self) -> str:
         return f"RemoteClient({self.endpoint})"
 
-    def _call(
-        self,
-        method: str,
-        path: str,
-        json: Any,
-        content: bytes | None,
-        form: Mapping[str, str | Secret] | None,
-        params: Mapping[str, str] | None,
-        credential: Credential | None,
-        headers: Mapping[str, str] | None,
-        timeout: float | None,
-        names: Names | None,
-    ) -> _Call:
-        url = self.endpoint.join(path)
-        if params:
-            url += ("&" if "?" in url else "?") + urlencode(params)
-        sent = self._headers | ({"connection": "close"} if names is None else {})
-        secrets: list[Secret] = []
-        if form is not None:
-            secrets += [value for value in form.values() if isinstance(value, Secret)]
-            content = urlencode({name: _plain(value) for name, value in form.items()}).encode()
-            sent["content-type"] = "application/x-www-form-urlencoded"
-        elif json is not None:
-            content = json_body(json)
-        if content is not None and form is None:
-            sent["content-type"] = "application/json"
-        if headers:
-            sent |= {name.lower(): text for name, text in headers.items()}
-        credential_used = credential or self._credential
-        if credential_used is not None:
-            name, value = credential_used.reveal()
-            sent[name.lower()] = value
-            secrets.append(credential_used.secret)
-        return _Call(method, url, content, sent, tuple(secrets), timeout or self._timeout, names)
-
     async def _prepare(self) -> None:
         """Load the certificates and the proxy of the environment. Raises ServiceError."""
         async with self._preparing:
             if self._tls is not None:
                 return
             try:
-                tls = await asyncio.to_thread(_trusted, self.endpoint)
+                if self.endpoint.scheme == "http":
+                    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # empty, and cheap to create
+                else:
+                    tls = await asyncio.to_thread(httpx.create_ssl_context)
                 problem = (
                     "a proxy of the environment cannot be used: check HTTPS_PROXY, ALL_PROXY, "
                     "NO_PROXY"
@@ -295,7 +279,7 @@ class RemoteClient:
                 content=call.content,
                 extensions={} if used else {"trace": hook},
             )
-            async with asyncio.timeout(call.timeout):
+            async with asyncio.timeout(self._timeout):
                 response = await connection.send(request, stream=True)
                 try:
                     body = await _body(response, self._largest)
@@ -322,7 +306,10 @@ class RemoteClient:
                 ErrorKind.SIZE, f"the answer is larger than {megabytes:.3g} MiB", final=True
             )
         except Exception as error:  # noqa: BLE001 - httpx lets errors of other layers through
-            return _described(error, self.endpoint, call, hook.proxy_for(call.url))
+            # Our own message, without any part of the request.
+            proxy = hook.proxy_for(call.url)
+            kind, message, final = _explained(error, self.endpoint.authority, proxy, self._timeout)
+            return ServiceError(kind, message, final=final, secrets=call.secrets)
         finally:
             await self._give_back(connection, reusable)
 
@@ -357,6 +344,33 @@ class RemoteClient:
             self._idle.append(connection)
         else:
             await connection.aclose()
+
+
+def model_client(
+    url: str,
+    path: str,
+    key: Secret | None = None,
+    *,
+    limit: AdaptiveLimit | None = None,
+    retries: Retries | None = None,
+    timeout: float = 120.0,
+    allow_http: bool = False,
+    clock: Clock = CLOCK,
+) -> RemoteClient:
+    """Return the client of a model at a URL such as https://host/v1, to be closed.
+
+    Requests go to `path` below it, which the URL may include. Raises AddressError for a URL that is
+    not allowed.
+    """
+    endpoint = Endpoint.parse(url, allow_http=allow_http)
+    return RemoteClient(
+        replace(endpoint, path=endpoint.path.removesuffix(path)),
+        credential=None if key is None else bearer(key),
+        limit=limit,
+        retries=retries,
+        timeout=timeout,
+        clock=clock,
+    )
 
 
 class _ConnectionHook:
@@ -398,21 +412,8 @@ async def _body(response: httpx.Response, largest: int) -> bytes:
     return bytes(body)
 
 
-def _trusted(endpoint: Endpoint) -> ssl.SSLContext:
-    """Return the TLS context; for http an empty one, which is cheap to create."""
-    if endpoint.scheme == "http":
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return httpx.create_ssl_context()
-
-
 def _plain(value: str | Secret) -> str:
     return value.reveal() if isinstance(value, Secret) else value
-
-
-def _described(error: Exception, endpoint: Endpoint, call: _Call, proxy: str) -> ServiceError:
-    """Return the error with our own message, without any part of the request."""
-    kind, message, final = _explained(error, endpoint.authority, proxy, call.timeout)
-    return ServiceError(kind, message, final=final, secrets=call.secrets)
 
 
 def _explained(

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from guardtui.http.answers import told_by
+from guardtui.http.answers import TokenUsage, told_by
 from guardtui.http.errors import ErrorKind, ServiceError, inert
-from guardtui.http.usage import TokenUsage
+
+if TYPE_CHECKING:
+    from guardtui.http.client import RemoteClient
+
+_CONFLICT = 409
 
 
 class Api(StrEnum):
@@ -69,6 +73,34 @@ class DecisionReply:
     model: str
     answers: tuple[DecisionAnswer, ...]
     usage: TokenUsage = field(default_factory=TokenUsage)
+
+
+class DecisionModel:
+    """A decision model of a service, whose `client` is a `model_client` of the path of `api`."""
+
+    def __init__(self, client: RemoteClient, model: str, api: Api = Api.DECISIONS) -> None:
+        self.client, self.model, self.api = client, model, api
+
+    def body(self, text: str, questions: Sequence[DecisionQuestion]) -> dict[str, Any]:
+        """Return the request body for these questions about a text."""
+        return request_body(self.api, self.model, text, questions)
+
+    async def ask(self, text: str, questions: Sequence[DecisionQuestion]) -> DecisionReply:
+        """Request the answers to questions about a text. Raises ServiceError."""
+        try:
+            reply = await self.client.request(
+                "POST", self.api.path, json=self.body(text, questions)
+            )
+        except ServiceError as error:
+            if error.status != _CONFLICT:
+                raise
+            conflict = error
+        else:
+            return read_answers(self.api, reply.data, len(questions))
+        # These services use 409 like others use 503: nothing was done, retry.
+        raise ServiceError(
+            ErrorKind.SERVER, conflict.message, status=_CONFLICT, attempts=conflict.attempts
+        )
 
 
 def request_body(
@@ -173,4 +205,4 @@ def _usage(data: object) -> TokenUsage:
     sent, answered = count("input_tokens", "prompt_tokens"), None
     if sent is not None:
         answered = count("output_tokens", "completion_tokens") or 0
-    return TokenUsage(sent, answered, count("total_tokens"))
+    return TokenUsage(sent, answered)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from guardtui.domain.text import display_text
 from guardtui.http.address import AddressError, Endpoint
-from guardtui.http.answers import told_by
-from guardtui.http.client import RemoteClient
-from guardtui.http.clock import CLOCK, Clock
+from guardtui.http.answers import TokenUsage, told_by
 from guardtui.http.errors import ErrorKind, ServiceError
-from guardtui.http.limits import AdaptiveLimit
-from guardtui.http.retries import Retries
-from guardtui.http.secret import Secret, bearer
-from guardtui.http.usage import TokenUsage
+
+if TYPE_CHECKING:
+    from guardtui.http.client import RemoteClient
 
 PATH = "/chat/completions"
 
@@ -69,50 +66,11 @@ def parse_model(text: str, *, allow_http: bool = False) -> tuple[str, str]:
     return Endpoint.parse(url, allow_http=allow_http).join(""), name
 
 
-def chat_endpoint(url: str, *, allow_http: bool = False) -> Endpoint:
-    """Return the endpoint above /chat/completions, whether or not the URL includes that path.
-
-    Raises AddressError.
-    """
-    endpoint = Endpoint.parse(url, allow_http=allow_http)
-    return replace(endpoint, path=endpoint.path.removesuffix(PATH))
-
-
 class ChatModel:
-    """A model at a URL such as https://host/v1, to which /chat/completions is added.
+    """A model of a service, whose `client` is a `model_client` of `PATH`."""
 
-    `options` are sent with every call (`temperature`, `max_tokens`, …); options of a call take
-    precedence. Close it (`async with`) when done. Raises AddressError for a URL that is not
-    allowed.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        model: str,
-        key: Secret | None = None,
-        *,
-        limit: AdaptiveLimit | None = None,
-        retries: Retries | None = None,
-        timeout: float = 120.0,
-        options: Mapping[str, Any] | None = None,
-        allow_http: bool = False,
-        clock: Clock = CLOCK,
-    ) -> None:
-        self.model, self._options = model, dict(options or {})
-        self.client = RemoteClient(
-            chat_endpoint(url, allow_http=allow_http),
-            credential=None if key is None else bearer(key),
-            limit=limit,
-            retries=retries,
-            timeout=timeout,
-            clock=clock,
-        )
-
-    @property
-    def limit(self) -> AdaptiveLimit:
-        """The limit that its calls respect."""
-        return self.client.limit
+    def __init__(self, client: RemoteClient, model: str) -> None:
+        self.client, self.model = client, model
 
     async def generate(self, input: str | Sequence[MessageLike]) -> ChatCompletion:  # noqa: A002
         """Send a prompt or messages, and return the response. Raises ServiceError.
@@ -127,19 +85,9 @@ class ChatModel:
         self, messages: Sequence[Mapping[str, Any]], **options: Any
     ) -> ChatCompletion:
         """Send messages of the protocol, and return the response. Raises ServiceError."""
-        body = {"model": self.model, "messages": list(messages), **self._options, **options}
+        body = {"model": self.model, "messages": list(messages), **options}
         reply = await self.client.request("POST", PATH, json=body)
         return read_completion(reply.data)
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self.client.aclose()
-
-    async def __aenter__(self) -> ChatModel:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
 
 def _message(message: MessageLike) -> dict[str, Any]:
@@ -211,7 +159,7 @@ def _joined(parts: Sequence[object], kind: str) -> str:
 def _usage(data: object) -> TokenUsage:
     if not isinstance(data, Mapping):
         return TokenUsage()
-    counts = (data.get(f"{name}_tokens") for name in ("prompt", "completion", "total"))
+    counts = (data.get(f"{name}_tokens") for name in ("prompt", "completion"))
     return TokenUsage(*(count if type(count) is int and count >= 0 else None for count in counts))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -15,21 +14,14 @@ VARIABLE = "GUARDTUI_HTTP_LOG"
 _lock = threading.Lock()
 
 
-def trace(
-    method: str,
-    url: str,
-    outcome: str,
-    seconds: float,
-    attempt: int,
-    environment: Mapping[str, str] | None = None,
-) -> None:
+def trace(method: str, url: str, outcome: str, seconds: float, attempt: int) -> None:
     """Append one line for an attempt of a call.
 
     Queries are omitted, as they may be sensitive. The file is created readable for its owner only.
     A file that others may read, or that is not a regular file, is not written to. Failures to write
     are ignored.
     """
-    name = (os.environ if environment is None else environment).get(VARIABLE, "")
+    name = os.environ.get(VARIABLE, "")
     if not name:
         return
     parts = urlsplit(url)

@@ -35,6 +35,7 @@ from guardtui.domain.profile_labels import Label
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Outcome, Triggered
+from guardtui.reports.base import guardrail_phrase
 from guardtui.reports.glossary import AUDIT_TERMS
 from guardtui.reports.rates import counts_text, rates_table
 
@@ -116,7 +117,7 @@ def _made_with(report: AuditReport) -> Iterator[tuple[Phrase, Phrase]]:
     )
     default = "stopped" if evaluation.closed else "let through"
     yield "default", f"what no topic matches is {default}"
-    yield "guardrail", quoting(lambda quote: _guardrail_text(report, quote))
+    yield "guardrail", guardrail_phrase(report.settings)
 
 
 def _composite(evaluation: ProfileEvaluation) -> Iterator[Paragraph | Table]:
@@ -271,16 +272,6 @@ def _about(evaluation: ProfileEvaluation, row: int) -> Phrase:
 
 
 # --- sentences ----------------------------------------------------------------------------
-
-
-def _guardrail_text(report: AuditReport, quote: Quote) -> str:
-    """Return the guardrail with its threshold."""
-    settings = report.settings
-    text = settings.guardrail.text(quote)
-    if settings.threshold is not None:
-        source = f" ({settings.threshold_source})" if settings.threshold_source else ""
-        text += f", threshold {settings.threshold:.3f}{source}"
-    return text
 
 
 def _verdict_text(evaluation: ProfileEvaluation) -> str:

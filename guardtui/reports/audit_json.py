@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from guardtui.domain.profile_conflicts import Conflict, ConflictKind
-from guardtui.domain.profile_evaluation import CONTRADICTORY, ProfileEvaluation
+from guardtui.domain.profile_evaluation import ProfileEvaluation
 from guardtui.domain.profile_labels import Label
-from guardtui.domain.verdicts import Outcome, Triggered
+from guardtui.domain.verdicts import Triggered
 from guardtui.reports.audit import AuditReport
 from guardtui.reports.json_data import Measured, Rates, encode, guardrail_of
 
@@ -54,7 +53,7 @@ def audit_json(report: AuditReport) -> str:
             for row in evaluation.cross_table
         ],
         "conflicts": [_conflict(evaluation, conflict) for conflict in evaluation.conflicts],
-        "results": list(_results(evaluation)),
+        "results": [_result(evaluation, row) for row in range(len(evaluation))],
     }
     return encode("audit", data)
 
@@ -90,47 +89,31 @@ def _key(name: str) -> str:
     return name.encode("utf-8", "replace").decode()
 
 
-def _results(evaluation: ProfileEvaluation) -> Iterator[dict[str, Any]]:
-    """Yield every prompt, in order. Columns are read as lists: numpy is slow cell by cell."""
-    names = [member.topic.name for member in evaluation.members]
-    labels = list(zip(*(member.labels.tolist() for member in evaluation.members), strict=True))
-    matches = list(zip(*(member.matches.tolist() for member in evaluation.members), strict=True))
-    columns = (
-        evaluation.stopped.tolist(),
-        evaluation.should_stop.tolist(),
-        evaluation.contradictory.tolist(),
-        evaluation.undecided.tolist(),
-        evaluation.conflict_rows.tolist(),
-        evaluation.codes.tolist(),
-    )
-    for row, (stopped, wanted, contradictory, undecided, conflict, code) in enumerate(
-        zip(*columns, strict=True)
-    ):
-        result: dict[str, Any] = {
-            "number": row,
-            "prompt": evaluation.texts[row],
-            "places": list(evaluation.locations(row)),
-            "expected_labels": {
-                _key(name): "both" if label == Label.BOTH else label == Label.YES
-                for name, label in zip(names, labels[row], strict=True)
-                if label != Label.UNLABELLED
-            },
-            "matched": [
-                name
-                for name, match in zip(names, matches[row], strict=True)
-                if match == Triggered.YES
-            ],
-            "should_stop": None if contradictory else wanted,
-            "stopped": None if stopped < Triggered.NO else bool(stopped),
-            "stopped_by": list(evaluation.stopped_by.get(row, ()))
-            if stopped == Triggered.YES
-            else [],
-            "outcome": CONTRADICTORY if contradictory else Outcome(code).name,
-            "undecided": undecided,
-            "conflict": conflict,
-        }
-        if row in evaluation.errors:
-            result["error"] = evaluation.errors[row]
-        if row in evaluation.notes:
-            result["note"] = evaluation.notes[row]
-        yield result
+def _result(evaluation: ProfileEvaluation, row: int) -> dict[str, Any]:
+    labels = {
+        _key(member.topic.name): Label(int(member.labels[row])) for member in evaluation.members
+    }
+    contradictory = bool(evaluation.contradictory[row])
+    stopped = int(evaluation.stopped[row])
+    result: dict[str, Any] = {
+        "number": row,
+        "prompt": evaluation.texts[row],
+        "places": list(evaluation.locations(row)),
+        "expected_labels": {
+            name: "both" if label is Label.BOTH else label is Label.YES
+            for name, label in labels.items()
+            if label is not Label.UNLABELLED
+        },
+        "matched": list(evaluation.matched(row)),
+        "should_stop": None if contradictory else bool(evaluation.should_stop[row]),
+        "stopped": None if stopped < Triggered.NO else bool(stopped),
+        "stopped_by": list(evaluation.stopped_by.get(row, ())) if stopped == Triggered.YES else [],
+        "outcome": evaluation.outcome(row),
+        "undecided": bool(evaluation.undecided[row]),
+        "conflict": bool(evaluation.conflict_rows[row]),
+    }
+    if row in evaluation.errors:
+        result["error"] = evaluation.errors[row]
+    if row in evaluation.notes:
+        result["note"] = evaluation.notes[row]
+    return result

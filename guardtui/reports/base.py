@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison, align
+from guardtui.domain.document import Foreign, Phrase
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts, given_examples
 from guardtui.domain.figures import UNDEFINED, change_text, threshold_text
 from guardtui.domain.forecast_record import CheckedCoverage, ForecastBefore
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
 from guardtui.domain.operating_point import ThresholdFit, is_fitted_with
 from guardtui.domain.profile import only_others
@@ -35,34 +38,57 @@ class ReportError(GuardtuiError):
     exit_code = 2
 
 
+def _details(text: str) -> Any:
+    return Field(description=text, exclude_if=lambda value: not value)
+
+
+Prompt = Annotated[
+    str | None, Field(description="The text; null if the prompt file no longer holds it.")
+]
+Line = Annotated[
+    int | None,
+    Field(ge=1, description="Line of the prompt file where it begins; of Parquet the row, from 1."),
+]
+Score = Annotated[
+    float | None, Field(ge=0, le=1, description="With six decimals; null where there is none.")
+]
+Matched = Annotated[
+    str | None, Field(description="The nearest part of the definition; null where it is unknown.")
+]
+Actual = Annotated[bool | None, Field(description="Whether it triggered; null without a verdict.")]
+Error = Annotated[str, _details("Why there is no verdict.")]
+Note = Annotated[str, _details("A caution about the verdict.")]
+StoppedBy = Annotated[tuple[str, ...], _details("Topics of the profile that stopped the prompt.")]
+Reason = Annotated[str, _details("The reason of a judge.")]
+EpochAnswers = Annotated[
+    tuple[bool | None, ...], _details("Whether it triggered in each epoch; null for no answer.")
+]
+
+
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """One prompt of an evaluation, in words.
+    """A prompt with its verdict; `expected_label` is the label as written."""
 
-    `prompt` and `line` are None if the prompt set no longer contains the prompt. `matched` is
-    `description`, `example k` or empty, `was` the baseline's outcome or empty. `note` is a caution
-    about the verdict, or why the prompt was not sent; `stopped_by` are the topics of the profile
-    that stopped it, `reason` is a judge's reason, and `epochs` the answers of each epoch, None
-    without one.
-    """
-
-    number: int
-    line: int | None
-    prompt: str | None
-    expected: bool
+    number: Annotated[int, Field(exclude=True)]
+    prompt: Prompt
+    line: Line
+    expected_label: bool
     should_trigger: bool
-    triggered: bool | None
-    outcome: str
-    score: float | None
-    matched: str
-    change: str
-    was: str
-    error: str
-    extra: tuple[object, ...]
-    note: str = ""
-    stopped_by: tuple[str, ...] = ()
-    reason: str = ""
-    epochs: tuple[bool | None, ...] = ()
+    triggered: Actual
+    score: Score
+    matched: Matched
+    outcome: Annotated[
+        Literal["TP", "FN", "FP", "TN", "ERROR", "OPEN"],
+        Field(description="ERROR: asked without a verdict. OPEN: not asked."),
+    ]
+    change: Annotated[str, _details("Change against the baseline.")]
+    was: Annotated[str, _details("Outcome in the baseline.")]
+    error: Error
+    note: Note
+    stopped_by: StoppedBy
+    reason: Reason
+    epochs: EpochAnswers
+    extra: Annotated[tuple[object, ...], Field(exclude=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,17 +319,17 @@ class ReportInput:
             change = "" if kind is Change.SAME else kind.name.lower().replace("_", " ")
             before = int(self.comparison.before[number])
             was = "" if before == ABSENT else Outcome(before).name
-        columns = self._columns
+        columns, part = self._columns, int(verdicts.matched[number])
         return ReportRow(
             number=number,
             line=int(columns["line"][position]) if present else None,
             prompt=str(columns["prompt"][position]) if present else None,
-            expected=bool(evaluation.expected[number]),
+            expected_label=bool(evaluation.expected[number]),
             should_trigger=bool(evaluation.should_trigger[number]),
             triggered=None if triggered < Triggered.NO else bool(triggered),
-            outcome=Outcome(int(evaluation.codes[number])).name,
+            outcome=Outcome(int(evaluation.codes[number])).name,  # type: ignore[arg-type]
             score=round(score, 6) if np.isfinite(score) else None,
-            matched=matched_part(int(verdicts.matched[number])),
+            matched=None if part < 0 else f"example {part}" if part else "description",
             change=change,
             was=was,
             error="" if triggered == Triggered.NOT_ASKED else problem,
@@ -341,15 +367,15 @@ class ReportInput:
         """Return all prompts, in the order of the evaluation."""
         return map(self.row, range(len(self.evaluation.keys)))
 
-    def with_outcome(self, outcome: Outcome) -> ReportRows:
+    def with_outcome(self, outcome: Outcome) -> Iterator[ReportRow]:
         """Return the prompts of one outcome."""
-        return ReportRows(self, np.flatnonzero(self.evaluation.codes == outcome))
+        return map(self.row, np.flatnonzero(self.evaluation.codes == outcome).tolist())
 
-    def with_change(self, change: Change) -> ReportRows:
+    def with_change(self, change: Change) -> Iterator[ReportRow]:
         """Return the prompts that changed in this way; none without a comparison."""
         if self.comparison is None:
-            return ReportRows(self, np.empty(0, np.intp))
-        return ReportRows(self, np.flatnonzero(self.comparison.changes == change))
+            return iter(())
+        return map(self.row, np.flatnonzero(self.comparison.changes == change).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,29 +388,17 @@ class RemovedPrompt:
     expected_label: bool
 
 
-@dataclass(frozen=True, eq=False)
-class ReportRows:
-    """Some prompts of a report as rows, which are made on demand."""
-
-    report: ReportInput
-    numbers: NDArray[np.intp]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __iter__(self) -> Iterator[ReportRow]:
-        return self.first(len(self.numbers))
-
-    def first(self, count: int) -> Iterator[ReportRow]:
-        """Return the first rows, at most `count`."""
-        return (self.report.row(int(number)) for number in self.numbers[:count])
-
-
-def matched_part(code: int) -> str:
-    """Return a code of `Verdicts.matched` in words; empty when unknown."""
-    if code < 0:
-        return ""
-    return f"example {code}" if code else "description"
+def guardrail_phrase(settings: ScannerSettings) -> Phrase:
+    """Return a guardrail with its revision and threshold."""
+    # The revision of models only tells their addresses apart.
+    shown = settings.revision and not settings.guardrail.models
+    revision = f", revision {settings.revision}" if shown else ""
+    parts: list[str | Foreign] = [Foreign(settings.guardrail.text(str) + revision)]
+    if settings.threshold is not None:
+        parts.append(f", threshold {settings.threshold:.3f}")
+        if settings.threshold_source:
+            parts += [" (", Foreign(settings.threshold_source), ")"]
+    return tuple(parts)
 
 
 def delta_text(value: float | None) -> str:
@@ -420,6 +434,27 @@ def usage_text(used: Usage | None) -> str:
     if used.uncounted:
         text += f" ({used.uncounted} not counted by the service: taken for the most they can be)"
     return text
+
+
+GONE = "(no longer in the prompt file)"
+"""Stands for the text of a prompt that is no longer known."""
+
+
+def grounds(report: ReportInput, row: ReportRow) -> Iterator[Phrase]:
+    """Yield the error, score, matched part and other facts of a verdict."""
+    if row.error:
+        yield Foreign(row.error)
+    if verdict := verdict_text(row):
+        yield verdict
+    if others := other_topics(report, row):
+        yield ("stopped by ", Foreign(others))
+    answers = [answer for answer in row.epochs if answer is not None]
+    if answers:
+        yield f"triggered in {sum(answers)} of {len(answers)} epochs"
+    if row.note:
+        yield ("note: ", Foreign(row.note))
+    if row.reason:
+        yield ("reason: ", Foreign(row.reason))
 
 
 def other_topics(report: ReportInput, row: ReportRow) -> str:

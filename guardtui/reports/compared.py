@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from guardtui.domain.comparison import compare
 from guardtui.domain.document import (
-    Block,
     Bullets,
-    Column,
     Document,
     Facts,
     Foreign,
@@ -20,18 +18,16 @@ from guardtui.domain.document import (
     Lines,
     Phrase,
     Section,
-    Table,
     TitledLines,
     Tone,
 )
-from guardtui.domain.figures import UNDEFINED, interval_text, rate_text
-from guardtui.domain.metrics import RATE_TITLES, RATES
-from guardtui.domain.statistics import rate_intervals
+from guardtui.domain.metrics import RATES
 from guardtui.domain.topic import describe_changes
 from guardtui.domain.verdicts import Outcome, is_wrong
-from guardtui.reports.base import ReportInput, delta_text
+from guardtui.reports.base import ReportInput
 from guardtui.reports.glossary import CHANGE_TERMS, RATE_TERMS
 from guardtui.reports.json_data import RATE_KEYS, Measured
+from guardtui.reports.rates import rates_table
 from guardtui.session.evaluation_refs import Mistakes, RecordedEvaluation, mistake_keys
 
 Side: TypeAlias = "RecordedEvaluation | Mistakes"
@@ -58,132 +54,124 @@ def compared_report(before: RecordedEvaluation, after: RecordedEvaluation) -> Re
 
 # --- of one side only the mistakes are known ----------------------------------------------
 
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Mistakes of one kind: key, title, and the keys of prompts."""
-
-    key: str
-    title: str
-    prompts: Sequence[int]
+_GROUPS = {
+    "mistakes_only_in_b": "Mistakes only in B",
+    "mistakes_only_in_a": "Mistakes only in A",
+    "mistakes_in_both": "Mistakes in both",
+}
 
 
-class ComparedMistakes:
-    """Comparison by mistakes, for a side of which nothing else is known."""
+def mistakes_data(before: Side, after: Side) -> dict[str, Any]:
+    """Return the comparison of A and B by mistakes, for JSON."""
+    return {
+        "a": _side_data(before),
+        "b": _side_data(after),
+        "deltas": {RATE_KEYS[name]: delta for name, delta in _deltas(before, after).items()},
+        "sentence": _sentence(before, after),
+        "caveats": list(_caveats(before, after)),
+    } | {
+        group: [
+            {"prompt": text, "line": line, "was": was or None, "now": now or None}
+            for text, line, was, now in prompts
+        ]
+        for group, prompts in _prompts(before, after).items()
+    }
 
-    def __init__(self, before: Side, after: Side) -> None:
-        self.sides = (("A", before), ("B", after))
-        self.names = " and ".join(name for name, side in self.sides if isinstance(side, Mistakes))
-        self._wrong = _wrong(before), _wrong(after)
-        in_a, in_b = self._wrong
-        self.groups = (
-            _Group("mistakes_only_in_b", "Mistakes only in B", [k for k in in_b if k not in in_a]),
-            _Group("mistakes_only_in_a", "Mistakes only in A", [k for k in in_a if k not in in_b]),
-            _Group("mistakes_in_both", "Mistakes in both", [k for k in in_b if k in in_a]),
+
+def mistakes_document(before: Side, after: Side) -> Document:
+    """Return both sides, their rates, and the mistakes of each."""
+    lists = [
+        TitledLines(
+            f"{_GROUPS[group]} ({len(prompts)})", Lines(len(prompts), partial(_line, prompts))
         )
-        old, new = before.metrics, after.metrics
-        self.deltas: Mapping[str, float | None] = {
-            name: None if None in pair else pair[1] - pair[0]
-            for name in RATES
-            for pair in [(getattr(old, name), getattr(new, name))]
-        }
-
-    @property
-    def caveats(self) -> Iterator[str]:
-        """Why the two may not be comparable."""
-        yield (
-            f"of {self.names} only the mistakes are listed: which prompts were right, and whether "
-            "both ran on the same prompts, is not known"
-        )
-        (_, before), (_, after) = self.sides
-        if before.metrics.prompts != after.metrics.prompts:
-            yield (
-                f"different numbers of prompts: {before.metrics.prompts} then, "
-                f"{after.metrics.prompts} now"
+        for group, prompts in _prompts(before, after).items()
+        if prompts
+    ]
+    caveats = tuple(map(Item, _caveats(before, after)))
+    rates = rates_table(after.metrics, _deltas(before, after), baseline=before.metrics)
+    return Document(
+        ("Guardrail topic comparison: ", Foreign(_topic(after)[0])),
+        (f"{_sentence(before, after)}.",),
+        (
+            Section("Metrics", "metrics", (rates, Bullets(caveats, Tone.CAUTION))),
+            Section("Prompts", "prompts", tuple(lists), titled=False),
+        ),
+        made_with=Facts(
+            tuple(
+                (name, (Foreign(side.name), ": ", Foreign(" ".join(_topic(side)))))
+                for name, side in (("A", before), ("B", after))
             )
-        if _topic(before)[1] != _topic(after)[1]:
-            yield f"different intents: {_topic(before)[1]} then, {_topic(after)[1]} now"
+        ),
+        glossary=(*RATE_TERMS, *CHANGE_TERMS),
+    )
 
-    @property
-    def sentence(self) -> str:
-        """What cannot be said."""
-        verb = "lists" if len(self.names) == 1 else "list"
-        return f"{self.names} {verb} mistakes only: what the difference is worth cannot be told"
 
-    def prompt(self, key: int) -> tuple[str | None, int | None, tuple[str, str]]:
-        """Return text and line of a prompt where they are known, and both outcomes."""
-        found = (
-            (side.prompts, row)
-            for _, side in reversed(self.sides)
-            if isinstance(side, RecordedEvaluation) and side.prompts is not None
-            for row in [side.prompts.row_of(key)]
-            if row is not None
-        )
-        prompts, row = next(found, (None, 0))
-        listed = next((wrong[key][1] for wrong in self._wrong if key in wrong), "")
-        text = listed or None if prompts is None else str(prompts.frame["prompt"][row])
-        line = None if prompts is None else int(prompts.frame["line"][row]) or None
-        was, now = (
-            wrong[key][0] if key in wrong else _outcome(side, key)
-            for wrong, (_, side) in zip(self._wrong, self.sides, strict=True)
-        )
-        return text, line, (was, now)
+def _deltas(before: Side, after: Side) -> dict[str, float | None]:
+    pairs = {name: (getattr(before.metrics, name), getattr(after.metrics, name)) for name in RATES}
+    return {name: None if None in pair else pair[1] - pair[0] for name, pair in pairs.items()}
 
-    def data(self) -> dict[str, Any]:
-        """Return the comparison for JSON."""
 
-        def entry(key: int) -> dict[str, Any]:
-            text, line, (was, now) = self.prompt(key)
-            return {"prompt": text, "line": line, "was": was or None, "now": now or None}
+def _listing(before: Side, after: Side) -> str:
+    """Return the names of the sides that only list mistakes."""
+    sides = (("A", before), ("B", after))
+    return " and ".join(name for name, side in sides if isinstance(side, Mistakes))
 
-        return {
-            **{name.lower(): _side_data(side) for name, side in self.sides},
-            "deltas": {key: self.deltas[name] for name, key in RATE_KEYS.items()},
-            "sentence": self.sentence,
-            "caveats": list(self.caveats),
-            **{group.key: list(map(entry, group.prompts)) for group in self.groups},
-        }
 
-    def document(self) -> Document:
-        """Return both sides, their rates, and the mistakes of each."""
-        lists = [self._lines(group) for group in self.groups if group.prompts]
-        return Document(
-            ("Guardrail topic comparison: ", Foreign(_topic(self.sides[1][1])[0])),
-            (f"{self.sentence}.",),
-            (
-                Section("Metrics", "metrics", tuple(self._metrics())),
-                Section("Prompts", "prompts", tuple(lists), titled=False),
-            ),
-            made_with=Facts(
-                tuple(
-                    (name, (Foreign(side.name), ": ", Foreign(" ".join(_topic(side)))))
-                    for name, side in self.sides
-                )
-            ),
-            glossary=(*RATE_TERMS, *CHANGE_TERMS),
-        )
+def _sentence(before: Side, after: Side) -> str:
+    """Return what cannot be said."""
+    names = _listing(before, after)
+    verb = "lists" if len(names) == 1 else "list"
+    return f"{names} {verb} mistakes only: what the difference is worth cannot be told"
 
-    def _metrics(self) -> Iterator[Block]:
-        intervals = [rate_intervals(side.metrics, fitted=_fitted(side)) for _, side in self.sides]
-        titles = [title for name, _ in self.sides for title in (name, "95 % interval")]
-        columns = (Column("rate", figure=False), *map(Column, (*titles, "change")))
-        rows = []
-        for name in RATES:
-            cells = [RATE_TITLES[name]]
-            for (_, side), known in zip(self.sides, intervals, strict=True):
-                cells += [rate_text(getattr(side.metrics, name)), interval_text(known.get(name))]
-            rows.append((*cells, delta_text(self.deltas[name]) or UNDEFINED))
-        yield Table(columns, tuple(rows), named="Rates of A and B")
-        yield Bullets(tuple(Item(caveat) for caveat in self.caveats), Tone.CAUTION)
 
-    def _lines(self, group: _Group) -> TitledLines:
-        def line(number: int) -> Phrase:
-            text, line, (was, now) = self.prompt(group.prompts[number])
-            place = f"line {line}, " if line else ""
-            shown = "(its text is not known)" if text is None else Foreign(text)
-            return (f"{place}{was or 'absent'} → {now or 'absent'}: ", shown)
+def _caveats(before: Side, after: Side) -> Iterator[str]:
+    """Yield why the two may not be comparable."""
+    yield (
+        f"of {_listing(before, after)} only the mistakes are listed: which prompts were right, "
+        "and whether both ran on the same prompts, is not known"
+    )
+    old, new = before.metrics.prompts, after.metrics.prompts
+    if old != new:
+        yield f"different numbers of prompts: {old} then, {new} now"
+    if _topic(before)[1] != _topic(after)[1]:
+        yield f"different intents: {_topic(before)[1]} then, {_topic(after)[1]} now"
 
-        return TitledLines(f"{group.title} ({len(group.prompts)})", Lines(len(group.prompts), line))
+
+Prompt: TypeAlias = tuple[str | None, int | None, str, str]
+"""Text and line where they are known, and both outcomes, "" where the prompt is not there."""
+
+
+def _prompts(before: Side, after: Side) -> dict[str, list[Prompt]]:
+    """Return the prompts of each of `_GROUPS`."""
+    in_a, in_b = _wrong(before), _wrong(after)
+    keys = (
+        [key for key in in_b if key not in in_a],
+        [key for key in in_a if key not in in_b],
+        [key for key in in_b if key in in_a],
+    )
+
+    def prompt(key: int) -> Prompt:
+        text, line = None, None
+        for side in (after, before):
+            prompts = side.prompts if isinstance(side, RecordedEvaluation) else None
+            row = None if prompts is None else prompts.row_of(key)
+            if prompts is not None and row is not None:
+                text = str(prompts.frame["prompt"][row])
+                line = int(prompts.frame["line"][row]) or None
+                break
+        listed = next((wrong[key][1] for wrong in (in_a, in_b) if key in wrong), "")
+        was = in_a[key][0] if key in in_a else _outcome(before, key)
+        now = in_b[key][0] if key in in_b else _outcome(after, key)
+        return listed or text, line, was, now
+
+    return {group: list(map(prompt, some)) for group, some in zip(_GROUPS, keys, strict=True)}
+
+
+def _line(prompts: Sequence[Prompt], number: int) -> Phrase:
+    text, line, was, now = prompts[number]
+    place = f"line {line}, " if line else ""
+    shown = "(its text is not known)" if text is None else Foreign(text)
+    return (f"{place}{was or 'absent'} → {now or 'absent'}: ", shown)
 
 
 def _topic(side: Side) -> tuple[str, str]:

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+import math
+from collections.abc import Iterable, Sequence
 
 from guardtui.domain.text import display_text, spreadsheet_text
 from guardtui.reports.base import ReportInput, ReportRow
 
 COLUMNS = (
-    "line",
-    "prompt",
-    "expected",
-    "should_trigger",
-    "triggered",
-    "outcome",
-    "score",
-    "matched",
-    "change",
-    "was",
-)
+    "line", "prompt", "expected", "should_trigger", "triggered", "outcome", "score", "matched",
+    "change", "was",
+)  # fmt: skip
 
 TOLD = ("error", "note", "stopped_by", "reason", "epochs")
 """Further columns, each if any prompt has a value in it."""
 
-
 BYTE_ORDER_MARK = "\ufeff"
+
+_NAMES = {"expected": "expected_label"}  # of a row, where they differ
+_ANSWERS = {True: "yes", False: "no", None: "none"}
 
 
 def write(report: ReportInput, *, excel: bool = False) -> str:
@@ -41,10 +36,6 @@ def write(report: ReportInput, *, excel: bool = False) -> str:
     formula. The JSON report has the exact prompts. For Excel a byte order mark comes first, by
     which it knows that a file is UTF-8.
     """
-    stream = io.StringIO()
-    if excel:
-        stream.write(BYTE_ORDER_MARK)
-    writer = csv.writer(stream, lineterminator="\n")
     verdicts = report.evaluation.verdicts
     known = (
         bool(report.evaluation.metrics.errors),
@@ -54,44 +45,43 @@ def write(report: ReportInput, *, excel: bool = False) -> str:
         verdicts.repeats is not None,
     )
     names = [name for name, is_known in zip(TOLD, known, strict=True) if is_known]
-    header = [*COLUMNS, *names]
-    for name in map(_cell, report.extra_columns):
+
+    def cells(row: ReportRow) -> list[object]:
+        told = {
+            "error": row.error,
+            "note": row.note,
+            "stopped_by": ", ".join(row.stopped_by),
+            "reason": row.reason,
+            "epochs": " ".join(_ANSWERS[answer] for answer in row.epochs),
+        }
+        own = [getattr(row, _NAMES.get(name, name)) for name in COLUMNS]
+        return [*own, *(told[name] for name in names), *row.extra]
+
+    text = csv_text(
+        (*COLUMNS, *names), report.extra_columns, "prompt set", map(cells, report.every_row())
+    )
+    return BYTE_ORDER_MARK * excel + text
+
+
+def csv_text(
+    ours: Sequence[str], others: Iterable[str], owner: str, rows: Iterable[Iterable[object]]
+) -> str:
+    """Return a header and rows as CSV; a name of `others` that is taken gets a suffix, `owner`."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    header = list(ours)
+    for name in map(_cell, others):
         # Two names may be equal after they are made inert.
         while name in header:
-            name += " (prompt set)"
+            name += f" ({owner})"
         header.append(name)
     writer.writerow(header)
-    for row in report.every_row():
-        cells = (
-            row.line,
-            row.prompt,
-            row.expected,
-            row.should_trigger,
-            row.triggered,
-            row.outcome,
-            row.score,
-            row.matched,
-            row.change,
-            row.was,
-            *(_TOLD_OF[name](row) for name in names),
-            *row.extra,
-        )
-        writer.writerow([_cell(cell) for cell in cells])
+    writer.writerows(map(_cell, cells) for cells in rows)
     return stream.getvalue()
 
 
-_ANSWERS = {True: "yes", False: "no", None: "none"}
-_TOLD_OF: dict[str, Callable[[ReportRow], str]] = {
-    "error": lambda row: row.error,
-    "note": lambda row: row.note,
-    "stopped_by": lambda row: ", ".join(row.stopped_by),
-    "reason": lambda row: row.reason,
-    "epochs": lambda row: " ".join(_ANSWERS[answer] for answer in row.epochs),
-}
-
-
 def _cell(value: object) -> str:
-    if value is None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"

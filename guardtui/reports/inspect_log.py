@@ -12,15 +12,13 @@ from typing import Any
 from guardtui import __version__
 from guardtui.domain.text import display_text
 from guardtui.domain.verdicts import Outcome, Triggered, Usage
-from guardtui.reports.base import ReportInput, ReportRow
+from guardtui.reports.base import GONE, ReportInput, ReportRow
 
 SCORER = "guardrail"
 """Name of the scorer, and of its score in each sample."""
 
 UNDATED = "1970-01-01T00:00:00+00:00"
 """`created` of an evaluation that was not recorded, since the format requires a time."""
-
-GONE = "(no longer in the prompt file)"
 
 _METRICS = {
     "coverage": "coverage",
@@ -33,7 +31,6 @@ _METRICS = {
 """Name of the rate in `Metrics` by name of the metric in the log; the first is the headline."""
 
 _OURS = ("expected", "should_trigger", "intent", "line")
-_BASE57 = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _LONE = re.compile("[\ud800-\udfff]")
 
 
@@ -96,14 +93,9 @@ class _Log:
         return digest.digest()
 
     def _id(self, *parts: object) -> str:
-        """Return an id of 22 characters in the form of inspect_ai's."""
+        """Return an id of 22 characters, as many as inspect_ai's have."""
         text = "\0".join(map(str, parts)).encode()
-        number = int.from_bytes(hashlib.sha256(self.seed + text).digest()[:16])
-        signs = ""
-        for _ in range(22):
-            number, digit = divmod(number, len(_BASE57))
-            signs += _BASE57[digit]
-        return signs
+        return hashlib.sha256(self.seed + text).hexdigest()[:22]
 
     def _reducer(self) -> str | None:
         """Name of the reducer of epochs; if unknown, `mode` if that gives the same verdicts."""
@@ -258,46 +250,26 @@ class _Log:
             "source": "input",
             "role": "user",
         }
-        sample: dict[str, Any] = {
-            "id": number,
-            "epoch": epoch,
-            "input": prompt,
-            "target": _word(row.should_trigger),
-            "messages": [question],
-            "output": {"model": self.model, "choices": [], "completion": ""},
-            "metadata": self._metadata(row),
-            "uuid": self._id("sample", number, epoch),
-        }
+        output: dict[str, Any] = {"model": self.model, "choices": [], "completion": ""}
+        messages = [question]
         if answer is None:
             reason = display_text(row.error) if row.triggered is None else ""
-            sample["events"] = [self._event(number, epoch, question, sample["output"])]
-            sample["error"] = {
-                "message": reason or "no verdict",
-                "traceback": "",
-                "traceback_ansi": "",
+            message = {"message": reason or "no verdict", "traceback": "", "traceback_ansi": ""}
+            result: dict[str, Any] = {"error": message}
+        else:
+            answered = {
+                "id": self._id("output", number, epoch),
+                "content": _word(answer),
+                "source": "generate",
+                "role": "assistant",
+                "model": self.model,
             }
-            return sample
-        answered = {
-            "id": self._id("output", number, epoch),
-            "content": _word(answer),
-            "source": "generate",
-            "role": "assistant",
-            "model": self.model,
-        }
-        sample["messages"] = [question, answered]
-        sample["output"] |= {
-            "choices": [{"message": answered, "stop_reason": "stop"}],
-            "completion": _word(answer),
-        }
-        sample["events"] = [self._event(number, epoch, question, sample["output"])]
-        sample["scores"] = {SCORER: self._score(row, answer)}
-        return sample
-
-    def _event(
-        self, number: int, epoch: int, question: dict[str, Any], output: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Return the request to the guardrail; `inspect_ai.analysis.messages_df` reads it."""
-        return {
+            messages.append(answered)
+            output["choices"] = [{"message": answered, "stop_reason": "stop"}]
+            output["completion"] = _word(answer)
+            result = {"scores": {SCORER: self._score(row, answer)}}
+        # The request to the guardrail, which `inspect_ai.analysis.messages_df` reads.
+        event = {
             "uuid": self._id("event", number, epoch),
             "timestamp": self.created,
             "working_start": 0.0,
@@ -309,6 +281,17 @@ class _Log:
             "config": {},
             "output": output,
         }
+        return {
+            "id": number,
+            "epoch": epoch,
+            "input": prompt,
+            "target": _word(row.should_trigger),
+            "messages": messages,
+            "output": output,
+            "metadata": self._metadata(row),
+            "uuid": self._id("sample", number, epoch),
+            "events": [event],
+        } | result
 
     def _metadata(self, row: ReportRow) -> dict[str, Any]:
         metadata: dict[str, Any] = {}
@@ -318,7 +301,7 @@ class _Log:
                 name += " (prompt set)"
             metadata[name] = _whole(value) if isinstance(value, str) else value
         intent = self.report.topic.intent.value
-        ours = (row.expected, row.should_trigger, intent, row.line)
+        ours = (row.expected_label, row.should_trigger, intent, row.line)
         return metadata | dict(zip(_OURS, ours, strict=True))
 
     def _score(self, row: ReportRow, answer: bool) -> dict[str, Any]:
@@ -338,12 +321,12 @@ class _Log:
             parts.append(f"note: {display_text(row.note)}")
         metadata: dict[str, Any] = {
             "outcome": outcome.name,
-            "expected": row.expected,
+            "expected": row.expected_label,
             "should_trigger": row.should_trigger,
             "triggered": answer,
             "score": row.score,
             "threshold": self.evaluation.settings.threshold,
-            "matched": row.matched or None,
+            "matched": row.matched,
         }
         if row.was:
             metadata["was"] = row.was

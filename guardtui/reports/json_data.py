@@ -12,10 +12,11 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, GetJsonSchemaHandler, PlainSerializer, TypeAdapter
+from pydantic_core import CoreSchema
 
 from guardtui import __version__
-from guardtui.domain.guardrail import Companion, Guardrail, ScannerSettings
+from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.statistics import CONFIDENCE, Interval, rate_intervals
 from guardtui.reports.json_text import dumps
@@ -37,18 +38,6 @@ Rate = Annotated[
     float | None, Field(ge=0, le=1, description="From 0 to 1; null where it is undefined.")
 ]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-
-
-def _is_empty(value: object) -> bool:
-    return not value
-
-
-def _is_one(value: object) -> bool:
-    return value == 1
-
-
-Text = Annotated[str, Field(exclude_if=_is_empty)]
-"""A text that is left out where it is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +72,7 @@ class Counts:
     @classmethod
     def of(cls, metrics: Metrics) -> Counts:
         """Return the counts of metrics."""
-        return cls(
-            metrics.tp,
-            metrics.tn,
-            metrics.fp,
-            metrics.fn,
-            metrics.errors,
-            metrics.open,
-            metrics.total,
-        )
+        return cls(*(getattr(metrics, count.name) for count in fields(cls)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,49 +104,32 @@ class Measured:
         return cls(Counts.of(metrics), Rates.of(metrics), Intervals.of(metrics, fitted=fitted))
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredGuardrail:
-    """What was measured; a part is left out if the kind does not have it, or if it is as usual."""
-
-    kind: Annotated[str, Field(description="engine, airs, judge, decision, or another scanner.")]
-    title: Annotated[Text, Field(description="The configured name.")]
-    encoder: Annotated[Text, Field(description="Of the engine.")]
-    version: Annotated[Text, Field(description="Of the engine's weights and constants.")]
-    profile: Annotated[Text, Field(description="Security profile of AIRS.")]
-    region: Annotated[Text, Field(description="Region of AIRS other than us, or an address.")]
-    tenant: Annotated[Text, Field(description="Tenant of airs-cli.")]
-    sandbox: Annotated[bool, Field(exclude_if=_is_empty, description="A service of this machine.")]
-    models: Annotated[
-        tuple[str, ...],
-        Field(exclude_if=_is_empty, description="All models of a judge, or the decision model."),
-    ]
-    answered_by: Annotated[Text, Field(description="Name by which a decision model answers.")]
-    api: Annotated[Text, Field(description="Wire format of a decision model.")]
-    template: Annotated[Text, Field(description="Identifies the wording of the question.")]
-    form: Annotated[Text, Field(description="Form of a judge's answer.")]
-    options: Annotated[Text, Field(description="Sent to the models, as JSON.")]
-    companions: Annotated[tuple[Companion, ...], Field(exclude_if=_is_empty)]
-    otherwise: Annotated[Text, Field(description="What happens if no topic matches.")]
-    epochs: Annotated[int, Field(exclude_if=_is_one, ge=1)]
-    reducer: Annotated[Text, Field(description="Makes one answer of those of several epochs.")]
-    revision: Annotated[
-        str, Field(description="Of the profile of AIRS, or identifies the addresses of models.")
-    ]
-    forecast: Annotated[
-        bool, Field(exclude_if=_is_empty, description="The verdicts are only expected ones.")
-    ]
-
-    @classmethod
-    def of(cls, settings: ScannerSettings) -> MeasuredGuardrail:
-        """Return the guardrail of settings."""
-        parts = {part.name: getattr(settings.guardrail, part.name) for part in fields(Guardrail)}
-        return cls(**parts, revision=settings.revision, forecast=settings.is_forecast)
-
-
 def guardrail_of(settings: ScannerSettings) -> dict[str, Any]:
-    """Return the parts of a guardrail for a document that is a mapping."""
-    parts: dict[str, Any] = _adapter(MeasuredGuardrail).dump_python(MeasuredGuardrail.of(settings))
-    return parts
+    """Return what was measured: the stated fields of the guardrail, its revision, and forecasts."""
+    forecast = {"forecast": True} if settings.is_forecast else {}
+    return settings.guardrail.to_json() | {"revision": settings.revision} | forecast
+
+
+class _GuardrailShape:
+    """JSON Schema of what `guardrail_of` returns."""
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        made = dict(handler.resolve_ref_schema(handler(_adapter(Guardrail).core_schema)))
+        del made["additionalProperties"]  # keys may be added
+        made["properties"] = made["properties"] | {
+            "revision": {
+                "type": "string",
+                "description": "Of the profile of AIRS, or identifies the addresses of models.",
+            },
+            "forecast": {"const": True, "description": "The verdicts are only expected ones."},
+        }
+        return made | {"required": ["kind", "revision"]}
+
+
+MeasuredGuardrail = Annotated[ScannerSettings, PlainSerializer(guardrail_of), _GuardrailShape()]
+"""What was measured, as `guardrail_of` writes it."""
 
 
 def by_key(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,21 @@ from guardtui.domain.statistics import CONFIDENCE, Interval
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Usage
 from guardtui.reports.airs_json import mirrored, mistake
-from guardtui.reports.base import RemovedPrompt, ReportInput, ReportRow
+from guardtui.reports.base import (
+    Actual,
+    EpochAnswers,
+    Error,
+    Line,
+    Matched,
+    Note,
+    Prompt,
+    Reason,
+    RemovedPrompt,
+    ReportInput,
+    ReportRow,
+    Score,
+    StoppedBy,
+)
 from guardtui.reports.json_data import (
     RATE_KEYS,
     Count,
@@ -29,7 +43,6 @@ from guardtui.reports.json_data import (
     Rates,
     Sha256,
     Share,
-    Text,
     by_key,
     encode,
     schema,
@@ -38,38 +51,9 @@ from guardtui.session.session import Iteration
 
 KIND = "evaluation"
 
-Prompt = Annotated[
-    str | None, Field(description="The text; null if the prompt file no longer holds it.")
-]
-Line = Annotated[
-    int | None,
-    Field(ge=1, description="Line of the prompt file where it begins; of Parquet the row, from 1."),
-]
-Score = Annotated[
-    float | None, Field(ge=0, le=1, description="With six decimals; null where there is none.")
-]
-Matched = Annotated[
-    str | None, Field(description="The nearest part of the definition; null where it is unknown.")
-]
-Expected = Annotated[bool, Field(description="Whether the guardrail should trigger.")]
-Actual = Annotated[bool | None, Field(description="Whether it triggered; null without a verdict.")]
-
 
 def _said(text: str) -> Any:
     return Field(description=text)
-
-
-def _details(text: str) -> Any:
-    return Field(description=text, exclude_if=lambda value: not value)
-
-
-Error = Annotated[Text, _details("Why there is no verdict.")]
-Note = Annotated[Text, _details("A caution about the verdict.")]
-StoppedBy = Annotated[tuple[str, ...], _details("Topics of the profile that stopped the prompt.")]
-Reason = Annotated[Text, _details("The reason of a judge.")]
-EpochAnswers = Annotated[
-    tuple[bool | None, ...], _details("Whether it triggered in each epoch; null for no answer.")
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,51 +76,27 @@ class Mistake:
     """A prompt with a wrong verdict, or without one."""
 
     prompt: Prompt
-    expected: Expected
+    expected: Annotated[bool, _said("Whether the guardrail should trigger.")]
     actual: Actual
     line: Line
     score: Score
     matched: Matched
-    error: Error = ""
-    note: Note = ""
-    stopped_by: StoppedBy = ()
-    reason: Reason = ""
-    epochs: EpochAnswers = ()
+    error: Error
+    note: Note
+    stopped_by: StoppedBy
+    reason: Reason
+    epochs: EpochAnswers
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedPrompt:
-    """A prompt that became right or wrong; `was` is its outcome in the baseline."""
+    """A prompt that differs from the baseline; `was` is its outcome there, or empty."""
 
     prompt: Prompt
-    expected: Expected
+    expected: Annotated[bool, _said("Whether the guardrail should trigger.")]
     actual: Actual
     was: str
     line: Line
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A prompt with its verdict; `expected_label` is the label as written."""
-
-    prompt: Prompt
-    line: Line
-    expected_label: bool
-    should_trigger: bool
-    triggered: Actual
-    score: Score
-    matched: Matched
-    outcome: Annotated[
-        Literal["TP", "FN", "FP", "TN", "ERROR", "OPEN"],
-        _said("ERROR: asked without a verdict. OPEN: not asked."),
-    ]
-    change: Annotated[Text, _details("Change against the baseline.")] = ""
-    was: Annotated[Text, _details("Outcome in the baseline.")] = ""
-    error: Error = ""
-    note: Note = ""
-    stopped_by: StoppedBy = ()
-    reason: Reason = ""
-    epochs: EpochAnswers = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +242,10 @@ class ComparisonData:
     sentence: str
     significance: SignificanceData
     wrong_in_both: Count
+    relabelled_prompts: Annotated[
+        list[ChangedPrompt], _said("Prompts with another label in the baseline.")
+    ]
+    added_prompts: Annotated[list[ChangedPrompt], _said("Prompts that the baseline lacks.")]
     removed_prompts: Annotated[
         tuple[RemovedPrompt, ...], _said("Prompts that only the baseline has.")
     ]
@@ -367,7 +331,7 @@ class EvaluationData:
     topic_fingerprint: Annotated[Sha256, _said("Of the definition.")]
     prompt_set_fingerprint: Annotated[str, _said("Sha256 of prompts, labels and intent.")]
     iterations: list[IterationData]
-    results: Annotated[list[Result], _said("All prompts, in the order of the evaluation.")]
+    results: Annotated[list[ReportRow], _said("All prompts, in the order of the evaluation.")]
 
 
 def write(report: ReportInput) -> str:
@@ -416,7 +380,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         by_category={name: _group(group) for name, group in report.by_category.items()},
         intervals=Intervals.of(metrics, fitted=settings.has_fitted_threshold),
         comparison=_comparison(report),
-        guardrail=MeasuredGuardrail.of(settings),
+        guardrail=settings,
         threshold=settings.threshold,
         threshold_source=settings.threshold_source,
         operating_point=_operating_point(report),
@@ -427,7 +391,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         topic_fingerprint=report.topic.fingerprint,
         prompt_set_fingerprint=evaluation.prompt_set,
         iterations=[_iteration(iteration) for iteration in report.iterations],
-        results=[_result(row) for row in report.rows()],
+        results=list(report.rows()),
     )
 
 
@@ -511,10 +475,12 @@ def _comparison(report: ReportInput) -> ComparisonData | None:
         sentence=comparison.sentence,
         significance=SignificanceData.of(comparison.significance),
         wrong_in_both=comparison.wrong_in_both,
+        relabelled_prompts=_changed(report, Change.RELABELLED),
+        added_prompts=_changed(report, Change.ADDED),
         removed_prompts=report.removed,
         baseline=BaselineData(
             name=report.baseline_title,
-            guardrail=MeasuredGuardrail.of(baseline.settings),
+            guardrail=baseline.settings,
             threshold=baseline.settings.threshold,
             definition=baseline.topic,
             prompt_set_fingerprint=baseline.prompt_set,
@@ -531,7 +497,7 @@ def _iteration(iteration: Iteration) -> IterationData:
         number=iteration.number,
         created=iteration.created,
         decision=iteration.decision.value,
-        guardrail=MeasuredGuardrail.of(evaluation.settings),
+        guardrail=evaluation.settings,
         rates=Rates.of(evaluation.metrics),
         error_count=evaluation.metrics.errors,
         open_count=evaluation.metrics.open,
@@ -548,8 +514,12 @@ def _mistakes(report: ReportInput, outcome: Outcome) -> list[Mistake]:
             **mistake(row),
             line=row.line,
             score=row.score,
-            matched=row.matched or None,
-            **_more(row),
+            matched=row.matched,
+            error=row.error,
+            note=row.note,
+            stopped_by=row.stopped_by,
+            reason=row.reason,
+            epochs=row.epochs,
         )
         for row in report.with_outcome(outcome)
     ]
@@ -560,30 +530,3 @@ def _changed(report: ReportInput, change: Change) -> list[ChangedPrompt]:
         ChangedPrompt(**mistake(row), was=row.was, line=row.line)
         for row in report.with_change(change)
     ]
-
-
-def _result(row: ReportRow) -> Result:
-    return Result(
-        prompt=row.prompt,
-        line=row.line,
-        expected_label=row.expected,
-        should_trigger=row.should_trigger,
-        triggered=row.triggered,
-        score=row.score,
-        matched=row.matched or None,
-        outcome=row.outcome,  # type: ignore[arg-type]
-        change=row.change,
-        was=row.was,
-        **_more(row),
-    )
-
-
-def _more(row: ReportRow) -> dict[str, Any]:
-    """Return the values of a row that are left out where they are empty."""
-    return {
-        "error": row.error,
-        "note": row.note,
-        "stopped_by": row.stopped_by,
-        "reason": row.reason,
-        "epochs": row.epochs,
-    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
+from xml.etree import ElementTree
 
 from guardtui.domain.figures import rate_text
 from guardtui.domain.metrics import RATES, Metrics
@@ -13,12 +13,11 @@ from guardtui.reports.base import ReportError, ReportInput, ReportRow
 from guardtui.reports.json_data import RATE_KEYS
 from guardtui.reports.prompt_problems import (
     about,
-    claim,
-    evidence,
     is_regression,
     prompt_hash,
     prompt_line,
     prompt_start,
+    statement,
 )
 
 NAME_CHARACTERS = 80
@@ -37,6 +36,7 @@ def write(report: ReportInput, *, only_regressions: bool = False) -> str:
     count them. A test is named by its prompt, so that it keeps its history when lines move; `file`
     and `line` locate the prompt. There are no times. Properties of a suite are its rates and
     counts; the first suite also has those of all prompts, as `all.…`, and describes the evaluation.
+    All texts are inert: `display_text` makes all characters visible that XML does not allow.
 
     Raises ReportError for `only_regressions` without a baseline, which would let everything pass.
     """
@@ -45,30 +45,18 @@ def write(report: ReportInput, *, only_regressions: bool = False) -> str:
             "there is no baseline, so no mistake is a regression\n"
             "  name a baseline (--baseline), or let every mistake fail"
         )
-    suites = _suites(report)
     total = report.evaluation.metrics
     failures = total.fp + total.fn
     if only_regressions and report.comparison is not None:
         failures = report.comparison.regressions
-    title = f"guardtui: {report.topic.name}"
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f"<testsuites{_attributes(name=title, **_counts(total, failures))}>",
-    ]
+    root = ElementTree.Element("testsuites", _counts(total, failures))
+    root.set("name", display_text(f"guardtui: {report.topic.name}"))
     whole = [*about(report), *_measured(total, "all."), *_compared(report)]
-    for name, rows in suites.items():
-        lines += _suite(report, name, rows, whole, only_regressions)
+    for name, rows in _suites(report).items():
+        _add_suite(root, report, name, rows, whole, only_regressions)
         whole = []
-    lines.append("</testsuites>")
-    return "\n".join(lines) + "\n"
-
-
-def xml_text(text: str) -> str:
-    """Return any text, inert and escaped, for use between tags and in attributes of XML 1.0.
-
-    `display_text` makes all characters visible that XML does not allow.
-    """
-    return escape(display_text(text), quote=True)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
 
 
 def _suites(report: ReportInput) -> dict[str, list[ReportRow]]:
@@ -85,31 +73,44 @@ def _suites(report: ReportInput) -> dict[str, list[ReportRow]]:
     return suites
 
 
-def _suite(
+def _add_suite(
+    root: ElementTree.Element,
     report: ReportInput,
     name: str,
     rows: list[ReportRow],
     whole: list[tuple[str, str]],
     only_regressions: bool,
-) -> Iterator[str]:
-    outcomes = [row.outcome for row in rows]
+) -> None:
+    outcomes: list[str] = [row.outcome for row in rows]
     metrics = Metrics(*(outcomes.count(outcome.name) for outcome in Outcome))
-    elements = [_element(row, only_regressions) for row in rows]
-    counts = _counts(metrics, elements.count("failure"))
-    file = report.prompt_file
-    attributes = _attributes(name=name, **counts, skipped=str(elements.count("skipped")))
-    yield f"  <testsuite{attributes}{_attributes(file=file) if file else ''}>"
-    yield "    <properties>"
+    problems = [_problem(row, only_regressions) for row in rows]
+    suite = _add(root, "testsuite", name=name, **_counts(metrics, problems.count("failure")))
+    suite.set("skipped", str(problems.count("skipped")))
+    if report.prompt_file:
+        suite.set("file", display_text(report.prompt_file))
+    properties = _add(suite, "properties")
     for key, value in (*whole, *_measured(metrics, "")):
-        yield f"      <property{_attributes(name=key, value=value)}/>"
-    yield "    </properties>"
-    suite = f"guardtui.{report.topic.name}.{name}"
-    for row, element in zip(rows, elements, strict=True):
-        yield from _case(report, suite, row, element)
-    yield "  </testsuite>"
+        _add(properties, "property", name=key, value=value)
+    for row, problem in zip(rows, problems, strict=True):
+        location = {"file": report.prompt_file} if report.prompt_file and row.line else {}
+        if location and (line := prompt_line(report, row)):
+            location["line"] = str(line)
+        named = {"classname": f"guardtui.{report.topic.name}.{name}", "name": _name(report, row)}
+        case = _add(suite, "testcase", **named, **location)
+        if problem:
+            message = statement(report, row)
+            kind = "regression" if is_regression(row) else row.outcome
+            text = ": ".join(filter(None, (":".join(location.values()), row.outcome, message)))
+            element = _add(case, problem, type=kind, message=message)
+            element.text = f"{display_text(text)}\n{prompt_start(row, _CHARACTERS)}"
 
 
-def _element(row: ReportRow, only_regressions: bool) -> str:
+def _add(parent: ElementTree.Element, name: str, /, **attributes: str) -> ElementTree.Element:
+    shown = {key: display_text(value) for key, value in attributes.items()}
+    return ElementTree.SubElement(parent, name, shown)
+
+
+def _problem(row: ReportRow, only_regressions: bool) -> str:
     """Return the name of the element that says why a prompt's test did not pass, or ""."""
     if row.outcome in ("TP", "TN"):
         return ""
@@ -119,27 +120,7 @@ def _element(row: ReportRow, only_regressions: bool) -> str:
     return "skipped" if is_skipped else "failure"
 
 
-def _case(report: ReportInput, suite: str, row: ReportRow, element: str) -> Iterator[str]:
-    location = {"file": report.prompt_file} if report.prompt_file and row.line else {}
-    if location and (line := prompt_line(report, row)):
-        location["line"] = str(line)
-    case = f"    <testcase{_attributes(classname=suite, name=case_name(report, row), **location)}"
-    if not element:
-        yield f"{case}/>"
-        return
-    statement, grounds = claim(row), evidence(report, row)
-    kind = "regression" if is_regression(row) else row.outcome
-    message = f"{statement} ({grounds})" if grounds else statement
-    text = ": ".join(filter(None, (":".join(location.values()), row.outcome, message)))
-    yield f"{case}>"
-    yield (
-        f"      <{element}{_attributes(type=kind, message=message)}>{xml_text(text)}\n"
-        f"{xml_text(prompt_start(row, _CHARACTERS))}</{element}>"
-    )
-    yield "    </testcase>"
-
-
-def case_name(report: ReportInput, row: ReportRow) -> str:
+def _name(report: ReportInput, row: ReportRow) -> str:
     """Return the name of a prompt's test, which is unique and depends only on the prompt's text.
 
     It is the prompt, or its start with its hash.
@@ -151,11 +132,8 @@ def case_name(report: ReportInput, row: ReportRow) -> str:
 
 
 def _counts(metrics: Metrics, failures: int) -> dict[str, str]:
-    return {
-        "tests": str(metrics.prompts),
-        "failures": str(failures),
-        "errors": str(metrics.errors),
-    }
+    counts = {"tests": metrics.prompts, "failures": failures, "errors": metrics.errors}
+    return {name: str(count) for name, count in counts.items()}
 
 
 def _measured(metrics: Metrics, prefix: str) -> Iterator[tuple[str, str]]:
@@ -170,7 +148,3 @@ def _compared(report: ReportInput) -> Iterator[tuple[str, str]]:
         yield "all.regressions", str(report.comparison.regressions)
         yield "all.fixes", str(report.comparison.fixes)
         yield "all.comparison", display_text(report.comparison.sentence)
-
-
-def _attributes(**values: str) -> str:
-    return "".join(f' {name}="{xml_text(value)}"' for name, value in values.items())

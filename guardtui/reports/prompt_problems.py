@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from guardtui import __version__
 from guardtui.domain.text import display_start, display_text
-from guardtui.reports.base import ReportInput, ReportRow, other_topics, verdict_text
-
-GONE = "(no longer in the prompt file)"
+from guardtui.reports.as_text import plain
+from guardtui.reports.base import GONE, ReportInput, ReportRow, grounds
 
 _CHARACTERS = 300  # of a note, a reason or the names of topics
 _CLAIMS = {
@@ -44,26 +43,11 @@ def is_regression(row: ReportRow) -> bool:
     return row.change == "regression"
 
 
-def claim(row: ReportRow) -> str:
-    """Return what the guardrail did and should have done, for a wrong verdict."""
-    return ("regression: " if is_regression(row) else "") + _CLAIMS[row.outcome]
-
-
-def evidence(report: ReportInput, row: ReportRow) -> str:
-    """Return score, matched part and other facts of the verdict, inert, in one line."""
-    parts = [display_start(row.error, _CHARACTERS)] if row.error else []
-    if verdict := verdict_text(row):
-        parts.append(verdict)
-    if others := other_topics(report, row):
-        parts.append(f"stopped by {display_start(others, _CHARACTERS)}")
-    known = [answer for answer in row.epochs if answer is not None]
-    if known:
-        parts.append(f"triggered in {sum(known)} of {len(known)} epochs")
-    if row.note:
-        parts.append(f"note: {display_start(row.note, _CHARACTERS)}")
-    if row.reason:
-        parts.append(f"reason: {display_start(row.reason, _CHARACTERS)}")
-    return ", ".join(parts)
+def statement(report: ReportInput, row: ReportRow) -> str:
+    """Return what the guardrail did and should have done, with the grounds, inert, in one line."""
+    claim = ("regression: " if is_regression(row) else "") + _CLAIMS[row.outcome]
+    known = ", ".join(plain(phrase, _CHARACTERS) for phrase in grounds(report, row))
+    return f"{claim} ({known})" if known else claim
 
 
 def about(report: ReportInput) -> Iterator[tuple[str, str]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from guardtui.domain.document import (
     RATE_TICKS,
@@ -22,7 +22,7 @@ from guardtui.domain.figures import UNDEFINED, interval_text, rate_text
 from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.metrics import Metrics
 from guardtui.reports.base import ReportInput
-from guardtui.reports.thresholds import thresholds_table
+from guardtui.reports.thresholds import ENGINE_THRESHOLD, thresholds_table
 from guardtui.session.session import Decision, Iteration
 
 if TYPE_CHECKING:
@@ -118,11 +118,7 @@ def _sentences(report: ReportInput, curve: Sweep, best: Best | None) -> Iterator
         sentences.append(f"{curve.unscored} prompts without a score are left out.")
     yield Paragraph(" ".join(sentences))
     if report.evaluation.settings.kind == ENGINE:
-        yield Paragraph(
-            "The threshold is that of the embedded engine, a stand-in: the cloud guardrail "
-            "does not use this threshold.",
-            Tone.ASIDE,
-        )
+        yield Paragraph(ENGINE_THRESHOLD, Tone.ASIDE)
 
 
 def threshold_charts(curve: Sweep, threshold: float | None, best: Best | None) -> Charts:
@@ -140,8 +136,10 @@ def threshold_charts(curve: Sweep, threshold: float | None, best: Best | None) -
     return Charts(charts, thresholds_table(curve, threshold, best))
 
 
-Now = tuple[float, Metrics]
+Now: TypeAlias = tuple[float, Metrics]
 """The current threshold and its metrics."""
+
+Place: TypeAlias = tuple[float, float]
 
 
 def _by_threshold(points: Sequence[CurvePoint], threshold: float | None) -> Chart:
@@ -181,55 +179,45 @@ def _ticks(low: float, high: float) -> tuple[tuple[float, ...], int]:
 
 
 def _roc(curve: Sweep, points: Sequence[CurvePoint], now: Now | None) -> Iterator[Chart]:
-    line = tuple(
-        (across, up)
-        for point in points
-        if (across := point.false_positive_rate) is not None
-        and (up := point.metrics.true_positive_rate) is not None
-    )
-    if not line:
-        return
-    marks: tuple[Mark, ...] = ()
-    if now is not None:
-        threshold, metrics = now
+    def place(metrics: Metrics) -> Place | None:
         up, rest = metrics.true_positive_rate, metrics.true_negative_rate
-        if up is not None and rest is not None:
-            marks = (Mark(1 - rest, up, label=_now_text(threshold)),)
-    yield Chart(
-        f"ROC curve, area {rate_text(curve.roc_area)}",
-        Axis("false positive rate (1 − TNR)", 0, 1, RATE_TICKS),
-        "TPR",
-        (Series("", line),),
-        marks,
-        diagonal=True,
-    )
+        return None if up is None or rest is None else (1 - rest, up)
+
+    line = list(filter(None, (place(point.metrics) for point in points)))
+    if line:
+        yield Chart(
+            f"ROC curve, area {rate_text(curve.roc_area)}",
+            Axis("false positive rate (1 − TNR)", 0, 1, RATE_TICKS),
+            "TPR",
+            (Series("", tuple(line)),),
+            _marks(now, place),
+            diagonal=True,
+        )
 
 
 def _pr(curve: Sweep, points: Sequence[CurvePoint], now: Now | None) -> Iterator[Chart]:
-    line = [
-        (recall, precision)
-        for point in points
-        if (recall := point.metrics.true_positive_rate) is not None
-        and (precision := point.metrics.precision) is not None
-    ]
+    def place(metrics: Metrics) -> Place | None:
+        recall, precision = metrics.true_positive_rate, metrics.precision
+        return None if recall is None or precision is None else (recall, precision)
+
+    line = list(filter(None, (place(point.metrics) for point in points)))
     if len(line) < 2:
         return
     # In order of decreasing recall: a precision is valid down to the next smaller recall.
     if line[0][0] < line[-1][0]:
         line.reverse()
-    marks: tuple[Mark, ...] = ()
-    if now is not None:
-        threshold, metrics = now
-        recall, precision = metrics.true_positive_rate, metrics.precision
-        if recall is not None and precision is not None:
-            marks = (Mark(recall, precision, label=_now_text(threshold)),)
     yield Chart(
         f"Precision by recall, average precision {rate_text(curve.average_precision)}",
         Axis("recall (TPR)", 0, 1, RATE_TICKS),
         "precision",
         (Series("", tuple(line), Join.LEVEL_FIRST),),
-        marks,
+        _marks(now, place),
     )
+
+
+def _marks(now: Now | None, place: Callable[[Metrics], Place | None]) -> tuple[Mark, ...]:
+    at = None if now is None else place(now[1])
+    return () if now is None or at is None else (Mark(*at, label=_now_text(now[0])),)
 
 
 def _rate(metrics: Metrics, name: str) -> float | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from guardtui.domain.comparison import Comparison
 from guardtui.domain.document import Column, Phrase, Table
 from guardtui.domain.figures import change_text, interval_text, rate_text
 from guardtui.domain.metrics import RATE_TITLES, RATES, Metrics
 from guardtui.domain.separation import SeparationChange
-from guardtui.domain.significance import CHANGES, ChangeInterval
+from guardtui.domain.significance import CHANGES, ChangeInterval, Significance
 from guardtui.domain.statistics import rate_intervals
 from guardtui.reports.base import delta_text
 
@@ -18,34 +17,38 @@ Row = tuple[Phrase, ...]
 
 def rates_table(
     metrics: Metrics,
-    comparison: Comparison | None = None,
+    deltas: Mapping[str, float | None] | None = None,
+    significance: Significance | None = None,
     *,
     baseline: Metrics | None = None,
     after_coverage: Iterable[Row] = (),
     more: Iterable[Row] = (),
     fitted: bool = False,
 ) -> Table:
-    """Return a row for each rate: value, 95 % interval, and with `comparison` its change.
+    """Return a row for each rate: value, 95 % interval, and with `deltas` its change.
 
-    With `baseline`, its value and interval are the last columns. `after_coverage` and `more` are
-    further rows of up to as many cells: title, value, interval, change, interval of the change.
-    `fitted` tells whether the thresholds were fitted to the labels.
+    The interval of a change needs `significance`. With `baseline`, its value and interval are the
+    last columns. `after_coverage` and `more` are further rows of up to as many cells: title, value,
+    interval, change, interval of the change. `fitted` tells whether the thresholds were
+    fitted to the labels.
     """
     intervals = rate_intervals(metrics, fitted=fitted)
-    changes = {} if comparison is None else comparison.significance.intervals
-    titles = ["value", "95 % interval"]
-    if comparison is not None:
-        titles += ["change", "95 % interval of the change"]
+    columns = [Column("rate", figure=False), Column("value"), Column("95 % interval", figure=False)]
+    if deltas is not None:
+        columns.append(Column("change"))
+    if significance is not None:
+        columns.append(Column("95 % interval of the change", figure=False))
     if baseline is not None:
-        titles += ["baseline", "95 % interval"]
+        columns += [Column("baseline"), Column("95 % interval", figure=False)]
         before = rate_intervals(baseline, fitted=fitted)
-    columns = (Column("rate", figure=False), *(Column(title, "9" not in title) for title in titles))
     rows: list[Row] = []
     for name in RATES:
         row = [RATE_TITLES[name], rate_text(getattr(metrics, name))]
         row.append(interval_text(intervals.get(name)))
-        if comparison is not None:
-            row.append(delta_text(comparison.deltas.get(name)) or rate_text(None))
+        if deltas is not None:
+            row.append(delta_text(deltas.get(name)) or rate_text(None))
+        if significance is not None:
+            changes = significance.intervals
             row.append(change_interval_text(changes.get(name) if name in CHANGES else None))
         if baseline is not None:
             row += [rate_text(getattr(baseline, name)), interval_text(before.get(name))]
@@ -55,7 +58,7 @@ def rates_table(
     rows += more
     width = len(columns)
     filled = ((*row[:width], *[""] * (width - len(row))) for row in rows)
-    return Table(columns, tuple(filled), named="Rates")
+    return Table(tuple(columns), tuple(filled), named="Rates")
 
 
 def change_interval_text(interval: ChangeInterval | SeparationChange | None) -> str:

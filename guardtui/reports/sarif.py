@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from guardtui.domain.metrics import RATES
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import ReportInput, ReportRow, missing_text
 from guardtui.reports.json_data import RATE_KEYS
 from guardtui.reports.prompt_problems import (
     about,
-    claim,
-    evidence,
     is_regression,
     prompt_hash,
     prompt_line,
     prompt_start,
+    statement,
 )
 from guardtui.reports.sarif_log import SarifResult, SarifRule, sarif_log
 
@@ -54,8 +51,8 @@ _CHARACTERS = 300  # of a prompt
 _REGRESSION = "error"
 """Level of a regression."""
 
-_PLACES = {rule.id: place for place, rule in enumerate(RULES)}
-_KINDS = {"FP": "false-positive", "FN": "false-negative", "ERROR": "no-verdict"}
+_OUTCOMES = ("FN", "FP", "ERROR")
+"""Outcome of each of `RULES`, in the order of the results."""
 
 
 def write(report: ReportInput) -> str:
@@ -73,45 +70,39 @@ def write(report: ReportInput) -> str:
         RULES,
         list(_findings(report)),
         run=report.topic.name,
-        successful=not missing,
         problems=[missing] if missing else (),
         properties=_properties(report),
     )
 
 
 def _findings(report: ReportInput) -> Iterator[SarifResult]:
-    codes = report.evaluation.codes
-    others = (Outcome.TP, Outcome.TN, Outcome.OPEN)
-    rows = [report.row(int(number)) for number in np.flatnonzero(~np.isin(codes, others))]
-
-    def order(row: ReportRow) -> tuple[bool, int, int]:
-        return not is_regression(row), _PLACES[_KINDS[row.outcome]], row.number
-
-    for row in sorted(rows, key=order):
+    outcomes = (Outcome.FN, Outcome.FP, Outcome.ERROR)
+    rows = [row for outcome in outcomes for row in report.with_outcome(outcome)]
+    for row in sorted(rows, key=lambda row: not is_regression(row)):
         yield _finding(report, row)
 
 
 def _finding(report: ReportInput, row: ReportRow) -> SarifResult:
-    rule = RULES[_PLACES[_KINDS[row.outcome]]]
+    rule = RULES[_OUTCOMES.index(row.outcome)]
     regression = is_regression(row)
-    grounds = evidence(report, row)
-    message = f"{row.outcome}: {claim(row)}" + (f" ({grounds})" if grounds else "")
-    properties: dict[str, Any] = {"outcome": row.outcome, "shouldTrigger": row.should_trigger}
-    if row.score is not None:
-        properties["score"] = row.score
-    known = (("matched", row.matched), ("was", row.was), ("regression", regression))
-    properties |= {name: value for name, value in known if value}
-    path = report.prompt_file if row.line is not None else ""
+    known = {
+        "score": row.score,
+        "matched": row.matched,
+        "was": row.was or None,
+        "regression": regression or None,
+    }
     line = prompt_line(report, row)
+    message = f"{row.outcome}: {statement(report, row)}: {prompt_start(row, _CHARACTERS)}"
     return SarifResult(
         rule=rule.id,
         level=_REGRESSION if regression else rule.level,
-        message=f"{message}: {prompt_start(row, _CHARACTERS)}",
-        path=path,
+        message=message,
+        path=report.prompt_file if row.line is not None else "",
         lines=(line,) if line else (),
         fingerprint=prompt_hash(report, row),
         state=_state(report, row),
-        properties=properties,
+        properties={"outcome": row.outcome, "shouldTrigger": row.should_trigger}
+        | {name: value for name, value in known.items() if value is not None},
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import quote
@@ -65,7 +64,6 @@ def sarif_log(
     findings: Sequence[SarifResult],
     *,
     run: str,
-    successful: bool = True,
     problems: Sequence[str] = (),
     properties: Mapping[str, Any] | None = None,
 ) -> str:
@@ -73,22 +71,40 @@ def sarif_log(
 
     `run` names the run: code scanning shows findings of runs with different names together, and
     replaces those of an earlier run with the same name. `problems` are sentences on why it was not
-    `successful`.
+    successful.
     """
+    driver = {
+        "name": "guardtui",
+        "version": __version__,
+        "rules": [
+            {
+                "id": rule.id,
+                "name": rule.name,
+                "shortDescription": {"text": rule.short},
+                "fullDescription": {"text": rule.help},
+                "help": {"text": rule.help, "markdown": rule.help},
+                "defaultConfiguration": {"level": rule.level},
+                "properties": {"tags": ["guardrail"]},
+            }
+            for rule in rules
+        ],
+    }
+    notifications = [
+        {"level": "error", "message": {"text": message_text(problem)}} for problem in problems
+    ]
     document: dict[str, Any] = {
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {
-                    "driver": {
-                        "name": "guardtui",
-                        "version": __version__,
-                        "rules": [_rule(rule) for rule in rules],
-                    }
-                },
+                "tool": {"driver": driver},
                 "automationDetails": {"id": f"guardtui/{quote(_encoded(run), safe='')}/"},
-                "invocations": [_invocation(successful, problems)],
+                "invocations": [
+                    {
+                        "executionSuccessful": not problems,
+                        "toolExecutionNotifications": notifications,
+                    }
+                ],
                 "columnKind": "unicodeCodePoints",
                 "properties": dict(properties or {}),
                 "results": [],
@@ -118,7 +134,6 @@ def message_text(text: str) -> str:
     return display_text(text).translate(_MARKS)
 
 
-@lru_cache(maxsize=64)
 def uri(path: str) -> str:
     """Return a path as a URI: relative paths stay relative, absolute ones are file://."""
     pure: PurePath = PurePosixPath(path)
@@ -136,25 +151,6 @@ def _encoded(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace")
-
-
-def _rule(rule: SarifRule) -> dict[str, Any]:
-    return {
-        "id": rule.id,
-        "name": rule.name,
-        "shortDescription": {"text": rule.short},
-        "fullDescription": {"text": rule.help},
-        "help": {"text": rule.help, "markdown": rule.help},
-        "defaultConfiguration": {"level": rule.level},
-        "properties": {"tags": ["guardrail"]},
-    }
-
-
-def _invocation(successful: bool, problems: Sequence[str]) -> dict[str, Any]:
-    notifications = [
-        {"level": "error", "message": {"text": message_text(problem)}} for problem in problems
-    ]
-    return {"executionSuccessful": successful, "toolExecutionNotifications": notifications}
 
 
 def _result(finding: SarifResult, indices: Mapping[str, int], repeat: int) -> dict[str, Any]:

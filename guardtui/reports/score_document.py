@@ -19,8 +19,8 @@ from guardtui.domain.document import (
     TitledLines,
 )
 from guardtui.domain.figures import UNDEFINED, count_text
-from guardtui.reports import as_text, score_csv, score_json
-from guardtui.reports.score_base import ScoreReport
+from guardtui.reports import as_text
+from guardtui.reports.score_report import ScoreReport, scores_csv, scores_json
 from guardtui.scorer.aggregate import ScorerSummary
 from guardtui.session.score_run import ScorerResult
 
@@ -32,7 +32,7 @@ def write_scores(report: ScoreReport, name: str) -> str:
     """Return the report in one of `FORMATS`."""
     if name == "table":
         return as_text.write(score_document(report))
-    return score_json.write(report) if name == "json" else score_csv.write(report)
+    return scores_json(report) if name == "json" else scores_csv(report)
 
 
 def score_document(report: ScoreReport) -> Document:

@@ -29,7 +29,7 @@ from guardtui.reports.json_data import RATE_KEYS, Counts, Measured, Rates, encod
 ROWS = 20
 """Approximate number of thresholds in the table, besides the best and the current one."""
 
-_PROXY = (
+ENGINE_THRESHOLD = (
     "The threshold is that of the embedded engine, a stand-in: the cloud guardrail does not use "
     "this threshold."
 )
@@ -219,7 +219,7 @@ def threshold_cells(
 def _thresholds(result: Thresholds) -> Iterator[Block]:
     yield thresholds_table(result.sweep, result.current, result.best)
     if result.settings.kind != DECISION:
-        yield Paragraph(_PROXY)
+        yield Paragraph(ENGINE_THRESHOLD)
 
 
 def thresholds_table(sweep: Sweep, current: float | None, best: Best | None) -> Table:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 from guardtui import __version__
-from guardtui.domain.definition_edits import definition_edits
+from guardtui.domain.definition_changes import definition_edits
 from guardtui.domain.document import (
     Block,
     Bullets,
@@ -29,7 +29,13 @@ from guardtui.domain.figures import capitalized, count_text, interval_text, rate
 from guardtui.domain.guardrail import ENGINE, guardrail_label, guardrail_text, measured_by
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Intent, byte_length, total_bytes, violations
-from guardtui.reports.base import ReportInput, delta_text, missing_text, usage_text
+from guardtui.reports.base import (
+    ReportInput,
+    delta_text,
+    guardrail_phrase,
+    missing_text,
+    usage_text,
+)
 from guardtui.reports.glossary import CHANGE_TERMS, RATE_TERMS
 from guardtui.reports.rate_charts import iterations_chart, threshold_blocks
 from guardtui.reports.rates import Row as RateRow
@@ -131,7 +137,6 @@ def _next_step(report: ReportInput) -> Phrase:
 
 
 def _made_with(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
-    settings = report.evaluation.settings
     if report.name:
         yield "compared", Foreign(report.name)
     if report.baseline_title:
@@ -145,15 +150,7 @@ def _made_with(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
         yield "sample", report.sample
     if report.prompt_file:
         yield "prompts", Foreign(PurePath(report.prompt_file).name)
-    # That of models only tells their addresses apart.
-    shown = settings.revision and not settings.guardrail.models
-    revision = f", revision {settings.revision}" if shown else ""
-    threshold: tuple[str | Foreign, ...] = ()
-    if settings.threshold is not None:
-        threshold = (f", threshold {settings.threshold:.3f}",)
-        if settings.threshold_source:
-            threshold += (" (", Foreign(settings.threshold_source), ")")
-    yield "guardrail", (Foreign(settings.guardrail.text(str) + revision), *threshold)
+    yield "guardrail", guardrail_phrase(report.evaluation.settings)
     if report.measured_at:
         yield "measured", Foreign(time_text(report.measured_at))
     if report.operating_text:
@@ -183,9 +180,11 @@ def _metrics(report: ReportInput) -> Iterator[Block]:
         )
         for figure in report.figures
     ]
+    comparison = report.comparison
     yield rates_table(
         report.evaluation.metrics,
-        report.comparison,
+        None if comparison is None else comparison.deltas,
+        None if comparison is None else comparison.significance,
         baseline=report.baseline.metrics if report.baseline and report.baseline_title else None,
         after_coverage=_separation(report),
         more=figures,

@@ -18,11 +18,10 @@ from guardtui.domain.document import (
     Prompts,
     PromptView,
     TitledLines,
+    parts_of,
 )
 from guardtui.domain.verdicts import Outcome
-from guardtui.reports.base import ReportInput, ReportRow, other_topics, verdict_text
-
-GONE = "(no longer in the prompt file)"
+from guardtui.reports.base import GONE, ReportInput, ReportRow, grounds, other_topics
 
 _MORE_CHANGES = {
     "Relabelled": Change.RELABELLED,
@@ -90,10 +89,10 @@ def topic_prompts(report: ReportInput) -> Prompts:
             *([row.change] if compared else []),
             GONE if row.prompt is None else row.prompt,
             row.score,
-            row.matched,
+            row.matched or "",
             *([_cell(row.extra[category_index])] if category_index is not None else []),
             row.was,
-            "true" if row.expected else "false",
+            "true" if row.expected_label else "false",
             row.error,
             row.note,
             stopped,
@@ -118,28 +117,30 @@ def topic_prompts(report: ReportInput) -> Prompts:
 
 
 def _views(report: ReportInput, numbers: NDArray[np.intp]) -> Iterator[PromptView]:
-    def view(title: str, codes: NDArray[np.int8], code: int, *, always: bool = False) -> PromptView:
-        return PromptView(title, np.flatnonzero(codes[numbers] == code).tolist(), always=always)
+    def view(
+        title: str, codes: NDArray[np.int8], code: int, *, listed: bool = True, always: bool = False
+    ) -> PromptView:
+        return PromptView(title, np.flatnonzero(codes[numbers] == code).tolist(), listed, always)
 
-    evaluation = report.evaluation
-    if report.comparison is not None:
-        changes = report.comparison.changes
-        yield view("Regressions", changes, Change.REGRESSION, always=True)
-        yield view("Fixes", changes, Change.FIX, always=True)
-    if report.comparison is not None and report.baseline_title:
+    comparison, codes, metrics = (
+        report.comparison,
+        report.evaluation.codes,
+        report.evaluation.metrics,
+    )
+    alone = not report.baseline_title
+    if comparison is not None:
+        yield view("Regressions", comparison.changes, Change.REGRESSION, always=True)
+        yield view("Fixes", comparison.changes, Change.FIX, always=True)
         for title, change in _MORE_CHANGES.items():
-            if len(report.with_change(change)):
-                yield view(title, report.comparison.changes, change)
+            if not alone and (comparison.changes == change).any():
+                yield view(title, comparison.changes, change)
     # Of two compared evaluations only what differs is listed.
-    listed = not report.baseline_title
-    for title, outcome in (("False positives", Outcome.FP), ("False negatives", Outcome.FN)):
-        rows = np.flatnonzero(evaluation.codes[numbers] == outcome).tolist()
-        yield PromptView(title, rows, listed=listed, always=listed)
-    if evaluation.metrics.errors:
-        yield view("Without a verdict", evaluation.codes, Outcome.ERROR)
-    if evaluation.metrics.open:
-        rows = np.flatnonzero(evaluation.codes[numbers] == Outcome.OPEN).tolist()
-        yield PromptView("Not asked", rows, listed=False)
+    yield view("False positives", codes, Outcome.FP, listed=alone, always=alone)
+    yield view("False negatives", codes, Outcome.FN, listed=alone, always=alone)
+    if metrics.errors:
+        yield view("Without a verdict", codes, Outcome.ERROR)
+    if metrics.open:
+        yield view("Not asked", codes, Outcome.OPEN, listed=False)
     yield PromptView("All prompts", listed=False)
 
 
@@ -147,21 +148,10 @@ def prompt_line(report: ReportInput, row: ReportRow) -> Phrase:
     """Return a line about a prompt: its position, its outcome with the reason, and its text."""
     position = f"line {row.line}" if row.line is not None else f"prompt {row.number + 1}"
     parts: list[str | Foreign] = [f"{position}, {_STATES.get(row.outcome, row.outcome)}"]
-    if verdict := verdict_text(row):
-        parts.append(f", {verdict}")
     if row.change == "regression":
         parts.append(", regression")
-    if row.error:
-        parts += [", ", Foreign(row.error)]
-    if others := other_topics(report, row):
-        parts += [", stopped by ", Foreign(others)]
-    answers = [answer for answer in row.epochs if answer is not None]
-    if answers:
-        parts.append(f", triggered in {sum(answers)} of {len(answers)} epochs")
-    if row.note:
-        parts += [", note ", Foreign(row.note)]
-    if row.reason:
-        parts += [", reason ", Foreign(row.reason)]
+    for phrase in grounds(report, row):
+        parts += [", ", *parts_of(phrase)]
     return (*parts, ": ", GONE if row.prompt is None else Foreign(row.prompt))
 
 

@@ -26,12 +26,7 @@ def write(report: ReportInput) -> str:
 
 def _row(iteration: Iteration) -> str:
     topic, metrics = iteration.evaluation.topic, iteration.evaluation.metrics
-    rates = (
-        metrics.coverage,
-        metrics.true_positive_rate,
-        metrics.true_negative_rate,
-        metrics.f1,
-    )
+    rates = (metrics.coverage, metrics.true_positive_rate, metrics.true_negative_rate, metrics.f1)
     cells = (
         str(iteration.number),
         *(f"{rate or 0.0:.3f}" for rate in rates),
@@ -39,9 +34,5 @@ def _row(iteration: Iteration) -> str:
         topic.description,
         "|".join(topic.examples),
     )
-    return "\t".join(map(_cell, cells))
-
-
-def _cell(text: str) -> str:
-    shown = display_text(_BREAKS.sub(" ", text))
-    return f"'{shown}" if starts_formula(shown) else shown
+    shown = (display_text(_BREAKS.sub(" ", cell)) for cell in cells)
+    return "\t".join(f"'{cell}" if starts_formula(cell) else cell for cell in shown)

@@ -32,7 +32,7 @@ from guardtui.sandbox.settings import SandboxSettings
 from guardtui.sandbox.state_file import StateFile
 from guardtui.sandbox.stats import prompt_key
 from guardtui.sandbox.tenant import Tenant
-from guardtui.sandbox.tokens import IssuedTokens
+from guardtui.sandbox.tokens import IssuedTokens, require_scan_key
 
 HOST = "127.0.0.1"
 SYNC_BYTES = 2 * 1024**2
@@ -171,16 +171,16 @@ class Sandbox:
         self._scanning += scanning
         try:
             reply = self._over_limit(endpoint)
-            if reply is None and (drawn is None or _needs_work(drawn)):
+            if reply is None and (drawn is None or drawn.fault.needs_work):
                 reply = await self._work(parsed, group)
-            elif reply is None and drawn is not None and drawn.fault.kind[:3].isdigit():
+            elif reply is None and drawn is not None and drawn.fault.is_status:
                 reply = self._status(group, drawn)
             await self._delay(slow, since)
         finally:
             self._scanning -= scanning
-        if drawn is not None and drawn.fault.after_work and drawn.fault.kind[0].isdigit():
+        if drawn is not None and drawn.fault.after_work and drawn.fault.is_status:
             reply = self._status(group, drawn)
-        if drawn is not None and (reply is None or not _is_status(drawn)):
+        if drawn is not None and (reply is None or not drawn.fault.is_status):
             return await self._spoilt_response(request, drawn.fault.kind, reply)
         if reply is None:
             raise RuntimeError("a request without a reply")
@@ -199,7 +199,7 @@ class Sandbox:
             if group == "scan":
                 return self._scan_handlers[request.endpoint](request)
             if group == "token":
-                return self._tokens.management_token(request)
+                return self._tokens.issue(request)
             return self._management.answer(request)
         except RefusedError as refused:
             return error_reply(group, refused)
@@ -218,7 +218,7 @@ class Sandbox:
         parsed = SandboxRequest(endpoint, query, request.headers, None, parameters)
         scan = endpoint in self._scan_handlers
         if scan:
-            self._tokens.require_scan(parsed)
+            require_scan_key(parsed)
         if endpoint in routes.DECISIONS:
             self._decisions.require_key(parsed)
         if request.method not in ("POST", "PUT"):
@@ -311,14 +311,6 @@ class Sandbox:
             return _json(self.control.answer(request.method, name, request.query, body))
         except RefusedError as refused:
             return _json(SandboxReply({"error": refused.message}, refused.status))
-
-
-def _needs_work(drawn: DrawnFault) -> bool:
-    return drawn.fault.after_work or drawn.fault.kind in ("truncated", "cut")
-
-
-def _is_status(drawn: DrawnFault) -> bool:
-    return drawn.fault.kind[0].isdigit()
 
 
 def _is_loopback(address: str | None) -> bool:

@@ -20,7 +20,6 @@ MOST_QUESTIONS = {DECISIONS: 200, SYSTEM_ONE: 128}
 """Maximum number of questions per request, as in the services."""
 _REFUSED_WITH = {DECISIONS: 422, SYSTEM_ONE: 413}
 _NEWER = "-2026-11-01"
-_CACHED_TOPICS = 1000
 _LINE = re.compile(r"^(topic|definition|examples)\s*:\s*(.*)$", re.IGNORECASE)
 _FIELDS = {DECISIONS: ("predicate", "probability"), SYSTEM_ONE: ("noul", "noul")}
 
@@ -49,7 +48,6 @@ class DecisionAnswers:
     ) -> None:
         self._engine, self._stats = engine, stats
         self._settings, self._plan = settings, plan
-        self._topics: dict[str, TopicVectors] = {}
         self._power = math.log(0.5) / math.log(float(engine.threshold))
 
     def require_key(self, request: SandboxRequest) -> None:
@@ -120,18 +118,13 @@ class DecisionAnswers:
 
     def _topic(self, question: _Question) -> TopicVectors:
         """Return the topic of a question: from its topic lines, or else its whole text."""
-        vectors = self._topics.get(question.instructions)
-        if vectors is None:
-            lines = filter(None, map(_LINE.match, question.instructions.splitlines()))
-            parts = {line[1].lower(): line[2].strip() for line in lines}
-            examples = (text.strip() for text in parts.get("examples", "").split("|"))
-            description = parts.get("definition") or question.instructions
-            if len(self._topics) >= _CACHED_TOPICS:
-                self._topics.clear()
-            vectors = self._topics[question.instructions] = self._engine.topic(
-                parts.get("topic", ""), description, list(filter(None, examples))
-            )
-        return vectors
+        lines = filter(None, map(_LINE.match, question.instructions.splitlines()))
+        parts = {line[1].lower(): line[2].strip() for line in lines}
+        examples = (text.strip() for text in parts.get("examples", "").split("|"))
+        description = parts.get("definition") or question.instructions
+        return self._engine.topic(
+            parts.get("topic", ""), description, tuple(filter(None, examples))
+        )
 
 
 def _questions(api: str, given: Any) -> list[_Question]:

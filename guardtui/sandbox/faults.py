@@ -85,6 +85,16 @@ class Fault:
             return "answer"
         return "slow" if self.kind == "slow" else "wire"
 
+    @property
+    def is_status(self) -> bool:
+        """Whether the response is that of a status."""
+        return self.kind[0].isdigit()
+
+    @property
+    def needs_work(self) -> bool:
+        """Whether the request is processed, at least to have a response to spoil."""
+        return self.after_work or self.kind in ("truncated", "cut")
+
     def affects(self, endpoint: str) -> bool:
         """Return whether it can affect requests to this endpoint."""
         return self.where == endpoint or endpoint in GROUPS.get(self.where, ())
@@ -185,7 +195,6 @@ class FaultPlan:
         self._seed = seed.to_bytes(8, "big", signed=True)
         self._calls = [0] * len(self.faults)
         self._asked: dict[bytes, int] = {}
-        self._known: dict[tuple[str, str], tuple[int, ...]] = {}
         self.counts: dict[str, int] = {fault.text: 0 for fault in self.faults}
         """Number of occurrences of each fault, by its text."""
 
@@ -194,7 +203,11 @@ class FaultPlan:
 
         `key` identifies the content. The first counted fault that is due precedes shares.
         """
-        indices = self._indices(layer, endpoint)
+        indices = [
+            index
+            for index, fault in enumerate(self.faults)
+            if fault.layer == layer and fault.affects(endpoint)
+        ]
         if not indices:
             return None
         counted: DrawnFault | None = None
@@ -227,16 +240,6 @@ class FaultPlan:
                 if drawn < 0:
                     return DrawnFault(fault, digest[8])
         return None
-
-    def _indices(self, layer: str, endpoint: str) -> tuple[int, ...]:
-        indices = self._known.get((layer, endpoint))
-        if indices is None:
-            indices = self._known[layer, endpoint] = tuple(
-                index
-                for index, fault in enumerate(self.faults)
-                if fault.layer == layer and fault.affects(endpoint)
-            )
-        return indices
 
 
 def _due(fault: Fault, call: int) -> bool:

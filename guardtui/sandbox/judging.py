@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,13 +60,6 @@ class TextJudgement:
         return bool(self.violation)
 
 
-@dataclass(frozen=True, slots=True)
-class _Guardrail:
-    default_blocks: bool
-    allowed: list[TopicVectors] = field(default_factory=list)
-    blocked: list[TopicVectors] = field(default_factory=list)
-
-
 class TopicMatcher:
     """Matches texts with topics by the scores of the local scanner.
 
@@ -85,25 +77,19 @@ class TopicMatcher:
         self.threshold = np.float32(default if threshold is None else threshold)
         self.fast = encoder == "static"
         """Whether a text takes well under a millisecond."""
-        self._known: OrderedDict[bytes, tuple[Floats, Floats]] = OrderedDict()
+        self.text = lru_cache(_CACHED_TEXTS)(self._text)
+        """Returns vector [1, d] and prompt term [1] of a text; from any thread."""
+        self.topic = lru_cache(_CACHED_TOPICS)(self._topic)
+        """Returns the vectors and terms of a topic: of name, description and examples."""
 
-    def topic(self, name: str, description: str, examples: Sequence[str]) -> TopicVectors:
-        """Return the vectors and terms of a topic."""
+    def _topic(self, name: str, description: str, examples: tuple[str, ...]) -> TopicVectors:
         texts = topic_texts(name, description, examples)
         vectors = rounded(self._encoder.encode(texts))
         return TopicVectors(name, vectors, self._scoring.topic_terms(texts, vectors))
 
-    def text(self, text: str) -> tuple[Floats, Floats]:
-        """Return vector [1, d] and prompt term [1] of a text. Safe to call from another thread."""
-        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        cached = self._known.get(key)
-        if cached is None:
-            vector = rounded(self._encoder.encode([text]))
-            cached = vector, self._scoring.prompt_terms(vector)
-            self._known[key] = cached
-            if len(self._known) > _CACHED_TEXTS:
-                self._known.popitem(last=False)
-        return cached
+    def _text(self, text: str) -> tuple[Floats, Floats]:
+        vector = rounded(self._encoder.encode([text]))
+        return vector, self._scoring.prompt_terms(vector)
 
     def score(self, topic: TopicVectors, text: str) -> np.float32:
         """Return the score of a text, from 0 to 1."""
@@ -123,63 +109,36 @@ class PolicyJudge:
     def __init__(self, engine: TopicMatcher, topic_at: TopicAt) -> None:
         self.engine = engine
         self._topic_at = topic_at
-        self._version = -1
-        self._guardrails: dict[tuple[str, str], tuple[list[_Guardrail], tuple[str, ...]]] = {}
-        self._topics: dict[tuple[str, ...], TopicVectors] = {}
 
-    def judge(
-        self, profile: ProfileRevision, version: int, direction: str, text: str | None
-    ) -> TextJudgement:
+    def judge(self, profile: ProfileRevision, direction: str, text: str | None) -> TextJudgement:
         """Return the verdict on a text; `direction` is `prompt` or `response`.
 
-        `version` is that of the tenant; a new version discards cached topics. Without a text
-        nothing matches. An allow topic has precedence over a block topic; if neither matches, the
-        default applies.
+        Without a text nothing matches. An allow topic has precedence over a block topic; if neither
+        matches, the default applies.
         """
-        rails, others = self._prepared(profile, version, direction)
-        if text is None or not rails:
-            return TextJudgement(detectors=others)
-        violation = False
+        violation: bool | None = None
         allowed: list[str] = []
         blocked: list[str] = []
-        for rail in rails:
-            allows = [topic.name for topic in rail.allowed if self.engine.matches(topic, text)]
-            blocks = [topic.name for topic in rail.blocked if self.engine.matches(topic, text)]
-            allowed += allows
-            blocked += blocks
-            violation |= not allows and (bool(blocks) or rail.default_blocks)
+        for guardrail_direction, item in guardrails(profile.policy):
+            if text is None or guardrail_direction not in ("", direction):
+                continue
+            matched: dict[bool, list[str]] = {True: [], False: []}
+            for action, members in buckets(item):
+                matched[action == "allow"] += self._matching(members, text)
+            allowed += matched[True]
+            blocked += matched[False]
+            stops = bool(matched[False]) or item["action"] == "block"
+            violation = bool(violation) or (not matched[True] and stops)
+        others = detectors(profile.policy, direction)
         return TextJudgement(violation, tuple(allowed), tuple(blocked), others)
 
-    def _prepared(
-        self, profile: ProfileRevision, version: int, direction: str
-    ) -> tuple[list[_Guardrail], tuple[str, ...]]:
-        if version != self._version:
-            self._guardrails.clear()
-            self._version = version
-        key = profile.profile_id, direction
-        if key not in self._guardrails:
-            rails = []
-            for guardrail_direction, item in guardrails(profile.policy):
-                if guardrail_direction not in ("", direction):
-                    continue
-                rail = _Guardrail(item["action"] == "block")
-                for action, members in buckets(item):
-                    bucket = rail.allowed if action == "allow" else rail.blocked
-                    for member in members:
-                        revision = self._topic_at(*pinned(member))
-                        if revision.active:
-                            bucket.append(self._vectors(revision))
-                rails.append(rail)
-            self._guardrails[key] = rails, detectors(profile.policy, direction)
-        return self._guardrails[key]
-
-    def _vectors(self, revision: TopicRevision) -> TopicVectors:
-        key = revision.topic_name, revision.description, *revision.examples
-        vectors = self._topics.get(key)
-        if vectors is None:
-            if len(self._topics) >= _CACHED_TOPICS:
-                self._topics.clear()
-            vectors = self._topics[key] = self.engine.topic(
-                revision.topic_name, revision.description, revision.examples
-            )
-        return vectors
+    def _matching(self, members: list[dict[str, Any]], text: str) -> Iterator[str]:
+        """Yield the names of the topics that a text matches."""
+        for member in members:
+            revision = self._topic_at(*pinned(member))
+            if revision.active:
+                topic = self.engine.topic(
+                    revision.topic_name, revision.description, tuple(revision.examples)
+                )
+                if self.engine.matches(topic, text):
+                    yield topic.name

@@ -36,8 +36,6 @@ class ManagementEndpoints:
         """Return the reply of an endpoint. Raises `RefusedError`."""
         self._tokens.require_management(request)
         handlers: dict[str, Callable[[SandboxRequest], SandboxReply]] = {
-            "scan-token": self._tokens.scan_token,
-            "scan-token-end": self._tokens.end_scan_token,
             "topic-list": self._list_topics,
             "topic-list-tsg": self._list_topics,
             "topic-create": self._create_topic,

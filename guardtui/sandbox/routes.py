@@ -17,8 +17,6 @@ _ROUTES: tuple[tuple[str, str, str], ...] = (
     ("reports", "GET", r"/v1/scan/reports"),
     ("decisions", "POST", r"/v1/decisions"),
     ("systemone", "POST", r"/v1/systemone"),
-    ("scan-token", "POST", _MANAGEMENT + r"/oauth/client_credential/accesstoken"),
-    ("scan-token-end", "POST", _MANAGEMENT + r"/oauth/invalidateToken"),
     ("topic-create", "POST", _MANAGEMENT + r"/topic"),
     ("topic-update", "PUT", _MANAGEMENT + rf"/topic/uuid/(?P<id>{_UUID})"),
     ("topic-list", "GET", _MANAGEMENT + r"/topics"),
@@ -50,18 +48,12 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "answers": DECISIONS,
     "topics": _TOPICS,
     "profiles": _PROFILES,
-    "management": (*_TOPICS, *_PROFILES, "scan-token", "scan-token-end"),
+    "management": (*_TOPICS, *_PROFILES),
     "all": ENDPOINTS,
 }
 """Endpoints by the name of their group."""
 
 _COMPILED = [(name, method, re.compile(pattern)) for name, method, pattern in _ROUTES]
-_PLAIN = {
-    (method, path): name
-    for name, method, pattern in _ROUTES
-    if "(" not in pattern
-    for path in pattern.split("|")
-}
 
 
 def api_of(path: str) -> str:
@@ -79,8 +71,6 @@ def find(method: str, path: str) -> tuple[str, dict[str, str]]:
     The management API may have the prefix /aisec, as in the service's own base URL.
     """
     path = path.removeprefix("/aisec")
-    if name := _PLAIN.get((method, path)):
-        return name, {}
     methods = []
     for name, allowed, pattern in _COMPILED:
         if match := pattern.fullmatch(path):

@@ -27,7 +27,7 @@ MAX_SCANS = 5000
 """Number of scans whose results can be queried; older scans are dropped."""
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_TEXTS = ("prompt", "response", "code_prompt", "code_response", "context")
+_TEXTS = ("prompt", "response", "context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,6 @@ class CheckedScan:
     content: dict[str, Any]
     echoes: dict[str, str]
     key: bytes
-
-    @property
-    def prompt(self) -> str | None:
-        """Text that is judged as the prompt."""
-        return self.content.get("prompt") or self.content.get("code_prompt")
-
-    @property
-    def response(self) -> str | None:
-        """Text that is judged as the response."""
-        return self.content.get("response") or self.content.get("code_response")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +137,7 @@ class ScanEndpoints:
         """Yield the texts of a body, as far as it can be read."""
         for item in content if isinstance(content, list) else [{"scan_req": content}]:
             last = _last_content(item.get("scan_req") if isinstance(item, dict) else None)
-            for name in ("prompt", "response", "code_prompt", "code_response"):
+            for name in ("prompt", "response"):
                 if isinstance(text := last.get(name), str):
                     yield text
 
@@ -193,9 +183,9 @@ class ScanEndpoints:
         return profile
 
     def _verdict(self, scan: CheckedScan, scan_id: str) -> dict[str, Any]:
-        profile, version, stamp = scan.profile, self._tenant.version, self._clock.stamp()
-        prompt = self._judge.judge(profile, version, "prompt", scan.prompt)
-        response = self._judge.judge(profile, version, "response", scan.response)
+        profile, stamp = scan.profile, self._clock.stamp()
+        texts = {side: scan.content.get(side) for side in ("prompt", "response")}
+        prompt, response = (self._judge.judge(profile, side, text) for side, text in texts.items())
         blocks = prompt.blocks or response.blocks
         verdict: dict[str, Any] = {
             "source": "AI-Runtime-API",
@@ -210,16 +200,10 @@ class ScanEndpoints:
             "error": False,
             "errors": [],
         }
-        for side, judgement, text in (
-            ("prompt", prompt, scan.prompt),
-            ("response", response, scan.response),
-        ):
-            verdict[f"{side}_detected"] = {} if text is None else _detected(judgement)
+        for side, judgement in (("prompt", prompt), ("response", response)):
+            verdict[f"{side}_detected"] = {} if texts[side] is None else _detected(judgement)
             if details := _details(judgement):
                 verdict[f"{side}_detection_details"] = {"topic_guardrails_details": details}
-        event = scan.content.get("tool_event")
-        if isinstance(event, dict):
-            verdict["tool_detected"] = {"verdict": "benign", "metadata": event.get("metadata", {})}
         verdict["created_at"] = verdict["completed_at"] = stamp
         return verdict
 
@@ -254,11 +238,6 @@ def _check_content(content: Any) -> None:
             if not isinstance(text, str) or not text:
                 raise RefusedError(400, detail=f"{name} is empty")
             has_text |= name != "context"
-    event = content.get("tool_event")
-    if event is not None:
-        if not isinstance(event, dict) or not (event.get("input") or event.get("output")):
-            raise RefusedError(400, detail="tool_event has neither input nor output")
-        has_text = True
     if not has_text:
         raise RefusedError(400, detail="an element of contents has nothing to scan")
 

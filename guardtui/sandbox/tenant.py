@@ -119,14 +119,10 @@ class TenantData(BaseModel):
 
 
 class Tenant:
-    """Data of the management API.
-
-    `version` increases with every change, so that data derived from an older one can be discarded.
-    """
+    """Data of the management API."""
 
     def __init__(self, clock: SandboxClock, data: TenantData | None = None) -> None:
         self._clock = clock
-        self.version = 0
         self._since: dict[str, float] = {}
         self.data = data or TenantData()
         self.changed()
@@ -135,8 +131,7 @@ class Tenant:
             self._add_profile("sandbox-directional", policies.directional_policy())
 
     def changed(self) -> None:
-        """Update the version and the indices after a change of `data`."""
-        self.version += 1
+        """Update the indices after a change of `data`."""
         self._by_id = {profile.profile_id: profile for profile in self.data.profiles}
         self._by_name: dict[str, list[ProfileRevision]] = {}
         for profile in sorted(self.data.profiles, key=lambda profile: -profile.revision):

@@ -21,15 +21,6 @@ from guardtui.domain.text import display_start
 from guardtui.http.address import AddressError, Endpoint
 from guardtui.http.errors import inert
 
-ENCODERS = ("pair", "minilm", "static")
-"""Names of the encoders, the default first."""
-
-REGIONS = ("us", "de", "in", "sg")
-"""Regions of AIRS; a test compares them with the addresses."""
-
-APIS = ("decisions", "systemone")
-"""Names of the wire formats of decision models, the default first."""
-
 MODEL_OPTION = "model-option"
 """Key of the options that a judge's calls send; one of them is `model-option.seed`."""
 
@@ -209,7 +200,7 @@ class AirsConfiguration(Configuration):
             if endpoint.loopback:
                 return Guardrail(self.kind, profile=profile, sandbox=True)
             region = endpoint.url
-        usual = region == REGIONS[0]
+        usual = region == "us"
         return Guardrail(
             self.kind,
             profile=profile,

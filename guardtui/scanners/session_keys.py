@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from guardtui.domain.errors import GuardtuiError
 from guardtui.http.errors import inert
+from guardtui.http.model_keys import origin_of
 from guardtui.http.secret import Secret
 from guardtui.http.system_keyring import find_key, keep_key, why_no_keyring
 from guardtui.scanners.airs.credentials import AirsSettings
@@ -29,8 +30,6 @@ def airs_account(settings: AirsSettings) -> str:
 
 def model_account(model: ModelAddress) -> str:
     """Return the account of a model's key: scheme, host and port."""
-    from guardtui.http.model_keys import origin_of
-
     return f"model at {origin_of(model.url)}"
 
 

@@ -90,11 +90,7 @@ def tpr(
     Raises ValueError for a sample without a label, with a label that is not a truth value, or
     with a value outside of 0 to 1.
     """
-
-    def measure(scores: list[SampleScore]) -> Value:
-        return _confusion(scores, expected, intent, to_float).tpr
-
-    return measure
+    return _rate_named("tpr", expected, intent, to_float)
 
 
 @metric
@@ -102,11 +98,7 @@ def tnr(
     expected: str = "expected", intent: str = "intent", to_float: ValueToFloat = DEFAULT_TO_FLOAT
 ) -> Metric:
     """TN / (TN + FP): of what should not trigger, the share that did not. Errors as `tpr`."""
-
-    def measure(scores: list[SampleScore]) -> Value:
-        return _confusion(scores, expected, intent, to_float).tnr
-
-    return measure
+    return _rate_named("tnr", expected, intent, to_float)
 
 
 @metric
@@ -114,11 +106,7 @@ def coverage(
     expected: str = "expected", intent: str = "intent", to_float: ValueToFloat = DEFAULT_TO_FLOAT
 ) -> Metric:
     """min(TPR, TNR), the target; NaN when either is undefined. Errors as `tpr`."""
-
-    def measure(scores: list[SampleScore]) -> Value:
-        return _confusion(scores, expected, intent, to_float).coverage
-
-    return measure
+    return _rate_named("coverage", expected, intent, to_float)
 
 
 @metric
@@ -126,11 +114,7 @@ def precision(
     expected: str = "expected", intent: str = "intent", to_float: ValueToFloat = DEFAULT_TO_FLOAT
 ) -> Metric:
     """TP / (TP + FP): of what triggered, the share that should. Errors as `tpr`."""
-
-    def measure(scores: list[SampleScore]) -> Value:
-        return _confusion(scores, expected, intent, to_float).precision
-
-    return measure
+    return _rate_named("precision", expected, intent, to_float)
 
 
 @metric
@@ -141,11 +125,7 @@ def guardrail_f1(
 
     Errors as `tpr`.
     """
-
-    def measure(scores: list[SampleScore]) -> Value:
-        return _confusion(scores, expected, intent, to_float).f1
-
-    return measure
+    return _rate_named("f1", expected, intent, to_float)
 
 
 @metric
@@ -170,6 +150,14 @@ def fixes(baseline: str = "baseline", to_float: ValueToFloat = DEFAULT_TO_FLOAT)
 
     def measure(scores: list[SampleScore]) -> Value:
         return _changes(scores, baseline, to_float, was_right=False)
+
+    return measure
+
+
+def _rate_named(name: str, expected: str, intent: str, to_float: ValueToFloat) -> Metric:
+    def measure(scores: list[SampleScore]) -> Value:
+        rate: float = getattr(_confusion(scores, expected, intent, to_float), name)
+        return rate
 
     return measure
 

@@ -214,7 +214,7 @@ def _read_columns(count: int, content: bytes) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def with_not_asked(
+def _with_not_asked(
     triggered: NDArray[np.int8], errors: dict[int, str]
 ) -> tuple[NDArray[np.int8], dict[int, str]]:
     """Convert answers (int8 [N]) and errors of a record of any age to the current form."""
@@ -246,7 +246,7 @@ def read_iteration(
     """
     count = int.from_bytes(columns[:8], "little")
     arrays = _read_columns(count, zlib.decompress(columns[8:]))
-    triggered, reasons = with_not_asked(
+    triggered, reasons = _with_not_asked(
         arrays["triggered"], {int(row): text for row, text in json.loads(errors).items()}
     )
     of_judge = _read_judged(judged)

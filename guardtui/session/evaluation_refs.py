@@ -15,13 +15,13 @@ from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Intent
+from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.report_reader import (
     RecordedError,
     evaluation_of_document,
     read_document,
     recorded_topics,
 )
-from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.series import series_of
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import SessionStore

@@ -122,7 +122,6 @@ class RemoteEvaluator(Evaluator):
         prompts: PromptSet,
         rows: NDArray[np.intp] | None = None,
         onto: Evaluation | None = None,
-        report: Report | None = None,
         *,
         epochs: Epochs | None = None,
         repeated: Choose | None = None,
@@ -137,7 +136,7 @@ class RemoteEvaluator(Evaluator):
         other prompts.
         """
         self._begin(topic, prompts, onto, epochs)
-        return await self._newest(self._run_rows(topic, prompts, rows, onto, report, repeated))
+        return await self._newest(self._run_rows(topic, prompts, rows, onto, None, repeated))
 
     async def evaluate_in_rounds(
         self,

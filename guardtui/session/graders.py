@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from guardtui.domain.errors import GuardtuiError
+from guardtui.scanners.base import verdict_key
 from guardtui.scorer.models import GraderModel, use_models
 from guardtui.scorer.state import HasCompletion, Message, Output
-from guardtui.session.score_cache import AnswerCache, answer_key
+from guardtui.session.caches import SqliteCache
 
 GRADER = "grader"
 """Role of the grading models, unless a scorer names another one."""
@@ -38,7 +39,7 @@ class KeptGrader:
     """
 
     def __init__(
-        self, name: str, model: GraderModel, cache: AnswerCache | None, *, fresh: bool = False
+        self, name: str, model: GraderModel, cache: SqliteCache | None, *, fresh: bool = False
     ) -> None:
         self.name = name
         self.model = model
@@ -54,7 +55,7 @@ class KeptGrader:
         """Return the answer to a prompt, cached or new."""
         if not isinstance(input, str):
             return Output(await self._ask(input))
-        key = answer_key(self.name, input)
+        key = verdict_key(self.name, input)
         if self._cache is not None and (not self._fresh or key in self._renewed):
             cached = self._cache.find(key)
             if cached is not None:
@@ -129,7 +130,7 @@ class Graders:
     def __init__(
         self,
         make: Callable[[str], tuple[str, GraderModel]],
-        cache: Callable[[], AnswerCache] | None = None,
+        cache: Callable[[], SqliteCache] | None = None,
         *,
         fresh: bool = False,
     ) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from guardtui.domain.edit_names import edit_names
+from guardtui.domain.definition_changes import edit_names
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import as_rule
 from guardtui.domain.topic import Topic, describe_changes

@@ -32,12 +32,12 @@ class ProfileScan:
 
     async def evaluate(self, prompts: ProfilePrompts, *, closed: bool) -> ProfileEvaluation:
         """Scan all topics on all prompts. Raises `ScannerError`."""
-        count = len(prompts.topics)
+        count = len(prompts.members)
         verdicts = [
             await self.scanner.scan(
-                topic.topic, prompts.prompts, self._reporting(number, count, len(prompts))
+                member.topic, prompts.prompts, self._reporting(number, count, len(prompts))
             )
-            for number, topic in enumerate(prompts.topics, start=1)
+            for number, member in enumerate(prompts.members, start=1)
         ]
         self.progress = None
         return evaluate_scans(prompts, verdicts, closed=closed)

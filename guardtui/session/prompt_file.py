@@ -1,4 +1,4 @@
-"""The prompt file of an opened topic: edits, undo, and changes by other programs."""
+"""The prompt file of an opened topic: edits, undo, changes by other programs, samples."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guardtui.domain.prompt_edit import Add, PromptEdit, Relabel, Remove, Rewrite
-from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
+from guardtui.domain.prompts import LARGE, PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
 from guardtui.files.atomic import write_atomically
@@ -18,6 +18,8 @@ from guardtui.files.problems import FileError, read_bytes
 from guardtui.files.prompt_documents import read_only_error
 from guardtui.files.prompt_edits import PromptsChangedError, edit_prompts
 from guardtui.files.prompt_files import load_prompts, parse_prompts
+from guardtui.large_sets.sample import Sample, draw
+from guardtui.session.store import SessionStore
 
 UNDO_STEPS = 50
 UNDO_BYTES = 64 * 1024 * 1024
@@ -41,43 +43,47 @@ class _FileStep:
 class PromptFile:
     """Prompts and their file; `prompts` is replaced as a whole, when a call succeeds.
 
-    Calls may come from several threads; they are serialised.
+    Of a large file they are a read-only `sample`. Calls may come from several threads; they are
+    serialised.
     """
 
     def __init__(
-        self,
-        path: Path,
-        prompts: PromptSet,
-        signature: _Signature | None = None,
-        reading: Reading = AS_WRITTEN,
+        self, path: Path, intent: Intent | None = None, reading: Reading = AS_WRITTEN
     ) -> None:
-        self.path = path
-        self.reading = reading
-        self.prompts = prompts
-        self._steps: list[_FileStep] = []
-        self._lock = threading.Lock()
-        self._signature = signature or change_signature(path)
-        self._seen = self._signature
-
-    @classmethod
-    def open(
-        cls, path: Path, intent: Intent | None = None, reading: Reading = AS_WRITTEN
-    ) -> PromptFile:
         """Read a prompt file; `intent` is the topic's, for a file without one.
 
         Raises FileError or PromptSetError.
         """
+        self.path = path
+        self.reading = reading
+        self._steps: list[_FileStep] = []
+        self._lock = threading.Lock()
         # Taken before reading, so that a write in between is detected as a change.
-        signature = change_signature(path)
-        return cls(path, load_prompts(path, intent, reading), signature, reading)
+        self._signature = self._seen = change_signature(path)
+        self.prompts = load_prompts(path, intent, reading)
+        self.sample: Sample | None = None
+        if len(self.prompts) > LARGE:
+            self.sample = draw(self.prompts)
+            self.prompts = self.sample.prompts
 
     @property
     def refusal(self) -> str:
         """Why these prompts cannot be edited, or ""."""
+        if self.sample is not None:
+            return str(self._sample_problem(self.sample))
         return str(read_only_error(self.path)) if self.prompts.read_only else ""
+
+    def _sample_problem(self, sample: Sample) -> FileError:
+        return FileError(
+            self.path,
+            f"these prompts are a {sample.text}, which cannot be edited here",
+            "edit the file with another program, and open it again",
+        )
 
     def edit(self, edit: PromptEdit, backups: Path) -> str:
         """Edit the file and return a sentence on what was done. Raises FileError."""
+        if self.sample is not None:
+            raise self._sample_problem(self.sample)
         with self._lock:
             old = self.prompts
             result = edit_prompts(self.path, old, edit, backup_folder=backups, reading=self.reading)
@@ -86,7 +92,11 @@ class PromptFile:
             done = _edit_text(edit, result.count, self.path, old)
             digest = hashlib.sha256(result.after).hexdigest()
             self._steps.append(_FileStep(result.before, old, digest, done))
-            self._forget_oldest()
+            del self._steps[:-UNDO_STEPS]
+            while (
+                len(self._steps) > 1 and sum(len(step.before) for step in self._steps) > UNDO_BYTES
+            ):
+                del self._steps[0]
             self._take(result.prompts)
             lines = _contradictory(result.prompts)
             if len(lines) > len(_contradictory(old)):
@@ -100,6 +110,8 @@ class PromptFile:
         Raises PromptsChangedError if another program changed the file since, and FileError if it
         cannot be written.
         """
+        if self.sample is not None:
+            raise self._sample_problem(self.sample)
         with self._lock:
             if not self._steps:
                 return ""
@@ -115,9 +127,11 @@ class PromptFile:
         """Return the prompts if another program changed the file, else None.
 
         Cheap while nothing changed. A change counts only after it stayed the same between two
-        calls. Raises PromptSetError or FileError if the file is missing or cannot be used, once for
-        each change.
+        calls. A sample stays as it was drawn. Raises PromptSetError or FileError if the file is
+        missing or cannot be used, once for each change.
         """
+        if self.sample is not None:
+            return None
         if not self._lock.acquire(blocking=False):
             return None  # this process is writing it
         try:
@@ -156,11 +170,6 @@ class PromptFile:
         self.prompts = prompts
         self._signature = self._seen = change_signature(self.path)
 
-    def _forget_oldest(self) -> None:
-        del self._steps[:-UNDO_STEPS]
-        while len(self._steps) > 1 and sum(len(step.before) for step in self._steps) > UNDO_BYTES:
-            del self._steps[0]
-
 
 def change_signature(path: Path) -> _Signature | None:
     """Return the change signature (mtime, size, inode); None if missing or not a regular file."""
@@ -193,3 +202,35 @@ def _contradictory(prompts: PromptSet) -> tuple[int, ...]:
     """Return the lines of prompts that occur with both labels."""
     lines = (finding.lines for finding in prompts.findings if finding.code == "contradictory-label")
     return next(lines, ())
+
+
+# --- the file that a session remembers -------------------------------------------------------
+
+
+def load_prompts_of(topic: Path, store: SessionStore) -> PromptSet:
+    """Return the prompts that a topic's session remembers: of a large set, the sample.
+
+    The intent may not be the topic's; texts and labels do not depend on it. Raises FileError or
+    PromptSetError.
+    """
+    path = topic.parent / store.prompt_file()  # an absolute path stays unchanged
+    return PromptFile(path, Intent.BLOCK, reading_of(store)).prompts
+
+
+_READING = "prompt_reading"
+
+
+def reading_of(store: SessionStore) -> Reading:
+    """Return how the session's prompt file was read last."""
+    try:
+        saved = store.setting(_READING)
+        return Reading(Unlabelled(saved["unlabelled"]), str(saved["sheet"]))
+    except (TypeError, KeyError, ValueError):  # never saved, or by another version
+        return AS_WRITTEN
+
+
+def remember_reading(store: SessionStore, reading: Reading) -> None:
+    """Remember how the session's prompt file is read. Raises StoreError."""
+    if reading != reading_of(store):
+        saved = {"unlabelled": reading.unlabelled.value, "sheet": reading.sheet}
+        store.update_settings({_READING: saved})

@@ -16,7 +16,6 @@ from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
 from guardtui.files.problems import FileError, read_bytes
-from guardtui.session.evaluation_codec import with_not_asked
 from guardtui.session.session_file import FILE, FOLDER, SessionFile
 
 _Value = TypeVar("_Value")
@@ -81,23 +80,15 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
     topic = Topic.model_validate(document["definition"])
     keys = prompt_keys(prompts)
     labels = [result["expected_label"] for result in results]
-    answers = [result["triggered"] for result in results]
     if not all(isinstance(label, bool) for label in labels):
         raise ValueError("labels are not true or false")
-    if not all(answer is None or isinstance(answer, bool) for answer in answers):
-        raise ValueError("verdicts are not true, false or null")
     scores = [_share(result["score"]) for result in results]
-    triggered = [
-        _without_answer(result) if answer is None else answer
-        for result, answer in zip(results, answers, strict=True)
-    ]
-    columns, errors = with_not_asked(np.array(triggered, np.int8), _by_row(results, "error", _text))
     verdicts = Verdicts(
-        columns,
+        np.array([_answer(result) for result in results], np.int8),
         np.array([np.nan if score is None else score for score in scores], np.float32),
         np.array([_matched(result["matched"], topic) for result in results], np.int16),
-        # Older reports do not have these.
-        errors,
+        # Missing where empty.
+        _by_row(results, "error", _text),
         _by_row(results, "note", _text),
         _by_row(results, "stopped_by", _names),
     )
@@ -119,9 +110,15 @@ def _evaluation(document: Mapping[str, Any]) -> Evaluation:
     )
 
 
-def _without_answer(result: Mapping[str, Any]) -> Triggered:
-    is_open = result.get("outcome") == Outcome.OPEN.name
-    return Triggered.NOT_ASKED if is_open else Triggered.NO_VERDICT
+def _answer(result: Mapping[str, Any]) -> int:
+    """Return the verdict of a row, as in `Verdicts.triggered`."""
+    answer = result["triggered"]
+    if answer is None:
+        is_open = result.get("outcome") == Outcome.OPEN.name
+        return Triggered.NOT_ASKED if is_open else Triggered.NO_VERDICT
+    if not isinstance(answer, bool):
+        raise ValueError("a verdict is not true, false or null")
+    return int(answer)
 
 
 def _by_row(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -44,8 +43,7 @@ _SCHEMA_4 = """
 ALTER TABLE iteration ADD COLUMN judged BLOB NOT NULL DEFAULT x'';
 """
 
-# Settings were one JSON value: two writers overwrote each other's changes. Imported iterations are
-# no longer read; their rows stay.
+# Settings were one JSON value: two writers overwrote each other's changes.
 _SCHEMA_5 = """
 CREATE TABLE setting (
   session INTEGER NOT NULL REFERENCES session(id), name TEXT NOT NULL, value TEXT NOT NULL,
@@ -53,11 +51,6 @@ CREATE TABLE setting (
 CREATE TABLE undo_journal (
   id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL REFERENCES session(id),
   place TEXT NOT NULL, way TEXT NOT NULL);
-CREATE TABLE imported_iteration (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL REFERENCES session(id),
-  file TEXT NOT NULL, number INTEGER NOT NULL, coverage REAL NOT NULL, tpr REAL NOT NULL,
-  tnr REAL NOT NULL, f1 REAL NOT NULL, decision TEXT NOT NULL, description TEXT NOT NULL,
-  examples TEXT NOT NULL);
 CREATE TABLE confirmed_label (
   session INTEGER NOT NULL REFERENCES session(id), prompt_key TEXT NOT NULL,
   PRIMARY KEY (session, prompt_key));
@@ -143,25 +136,6 @@ def _applied(database: sqlite3.Connection, session: int, _name: str, value: Any)
         )
 
 
-def _imported(database: sqlite3.Connection, session: int, _name: str, value: Any) -> None:
-    for row in _list(value):
-        try:
-            rates = [float(row[name]) for name in ("coverage", "tpr", "tnr", "f1")]
-            number = int(row["iteration"])
-            texts = [_text(row[name]) for name in ("status", "description")]
-            examples = json.dumps([str(example) for example in row["examples"]])
-            file = _text(row["file"])
-        except (KeyError, TypeError, ValueError, OverflowError):
-            continue
-        if not all(map(math.isfinite, rates)) or not 0 <= number < 2**63:
-            continue
-        database.execute(
-            "INSERT INTO imported_iteration(session, file, number, coverage, tpr, tnr, f1, "
-            "decision, description, examples) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (session, file, number, *rates, *texts, examples),
-        )
-
-
 def _suspects(database: sqlite3.Connection, session: int, _name: str, value: Any) -> None:
     keys = _list(_mapping(value).get("rejected"))
     database.executemany(
@@ -180,7 +154,6 @@ def _judge_templates(database: sqlite3.Connection, session: int, _name: str, val
 
 _TABLES: Mapping[str, Callable[[sqlite3.Connection, int, str, Any], None]] = {
     "applied": _applied,
-    "imported": _imported,
     "suspects": _suspects,
     "judge_templates": _judge_templates,
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import collections
+import itertools
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -172,7 +174,6 @@ async def score_rows(
     concurrency: int = 8,
     progress: Callable[[int], None] | None = None,
     settle: Callable[[], Awaitable[None]] | None = None,
-    scorers: Sequence[Scorer] = (),
     sample_timeout: float = math.inf,
 ) -> list[RowScores]:
     """Score every row by every judge, `concurrency` rows at once if a scorer awaits a model.
@@ -181,97 +182,72 @@ async def score_rows(
     `sample_timeout` seconds (`TimeLimit`). `progress` is called with the number of scores so far.
     `settle` is awaited after a row whose model failed: other models of a panel may still be
     answering, and rows that fail at once must not pile up their requests. A scorer may call
-    `score()`, which runs the other judges' scorers and `scorers`. Raises ScoreError if a scorer
-    needs a model and has none.
+    `score()`, which runs the other judges' scorers. Raises ScoreError if a scorer needs a model and
+    has none.
     """
     results: list[RowScores] = []
-    count = len(outputs)
-    all_scorers = [*(judge.scorer for judge in judges), *scorers]
-    for index, judge in enumerate(judges):
-        others = [scorer for scorer in all_scorers if scorer is not judge.scorer]
-        result = RowScores(judge, [None] * count)
+    done = itertools.count(1)
+
+    async def work(
+        rows: Iterator[int], result: RowScores, others: Sequence[Scorer], limit: TimeLimit
+    ) -> ScoreError | None:
+        """Score rows until there are none left; `score()` in a scorer runs the `others`.
+
+        A scorer that awaits nothing does not yield to the event loop: its coroutine runs inside
+        this one.
+        """
+        task = ScoringTask(None, Target(()), others)
+        with scoring_task(task):
+            for row in rows:
+                if not row & _BREATH:
+                    await asyncio.sleep(0)
+                limit.next_step()
+                try:
+                    failed = await _score_row(outputs, row, result, task)
+                except ScoreError as error:
+                    collections.deque(rows, maxlen=0)  # the rest would fail the same way
+                    return error
+                if settle is not None and failed:
+                    await settle()
+                if progress is not None:
+                    progress(next(done))
+        return None
+
+    for judge in judges:
+        others = [other.scorer for other in judges if other.scorer is not judge.scorer]
+        result = RowScores(judge, [None] * len(outputs))
         results.append(result)
-        done = _Counter(index * count, progress) if progress is not None else None
-        rows = iter(range(count))
+        rows = iter(range(len(outputs)))
         with TimeLimit(sample_timeout) as limit:
             async with asyncio.TaskGroup() as group:
                 workers = [
-                    group.create_task(_work(outputs, rows, result, others, limit, done, settle))
-                    for _ in range(min(concurrency, count))
+                    group.create_task(work(rows, result, others, limit))
+                    for _ in range(min(concurrency, len(outputs)))
                 ]
-        failed = next((worker.result() for worker in workers if worker.result()), None)
-        if failed is not None:
-            raise failed
+        error = next((worker.result() for worker in workers if worker.result()), None)
+        if error is not None:
+            raise error
     return results
 
 
-@dataclass(slots=True)
-class _Counter:
-    done: int
-    report: Callable[[int], None]
-
-    def increment(self) -> None:
-        self.done += 1
-        self.report(self.done)
-
-
-async def _work(
-    outputs: OutputSet,
-    rows: Iterator[int],
-    result: RowScores,
-    others: Sequence[Scorer],
-    limit: TimeLimit,
-    done: _Counter | None,
-    settle: Callable[[], Awaitable[None]] | None,
-) -> ScoreError | None:
-    """Score rows until there are none left; `score()` in a scorer runs the `others`."""
-    task = ScoringTask(None, Target(()), others)
-    with scoring_task(task):
-        return await _score_each(outputs, rows, result, task, limit, done, settle)
-
-
-async def _score_each(
-    outputs: OutputSet,
-    rows: Iterator[int],
-    result: RowScores,
-    task: ScoringTask,
-    limit: TimeLimit,
-    done: _Counter | None,
-    settle: Callable[[], Awaitable[None]] | None,
-) -> ScoreError | None:
-    """Score rows until there are none left, each as the state of `task`.
-
-    A scorer that awaits nothing does not yield to the event loop: its coroutine runs inside this
-    one.
-    """
-    scorer, scores = result.judge.scorer, result.scores
-    for row in rows:
-        if not row & _BREATH:
-            await asyncio.sleep(0)
-        limit.next_step()
-        try:
-            task.state, task.target = sample_state(outputs, row), Target(outputs.targets[row])
-            score = await scorer(task.state, task.target)
-            if score is not None and not isinstance(score, Score):
-                raise TypeError(f"the scorer returned no score but {type(score).__name__}")
-            scores[row] = score
-        except ScoreError as error:
-            for _ in rows:  # skip the rest, which would fail the same way
-                pass
-            return error
-        except Exception as error:  # noqa: BLE001 - third-party code; the other rows continue
-            if isinstance(error, NoModelError):
-                for _ in rows:
-                    pass
-                return ScoreError(_without_model(result.judge, error.role))
-            result.errors[row] = _reason(error)
-            if isinstance(error, NotAskedError):
-                result.not_asked.add(row)
-            if settle is not None and isinstance(error, GraderError):
-                await settle()
-        if done is not None:
-            done.increment()
-    return None
+async def _score_row(outputs: OutputSet, row: int, result: RowScores, task: ScoringTask) -> bool:
+    """Score a row; returns whether a model failed. Raises ScoreError if all rows would fail."""
+    try:
+        task.state, task.target = sample_state(outputs, row), Target(outputs.targets[row])
+        score = await result.judge.scorer(task.state, task.target)
+        if score is not None and not isinstance(score, Score):
+            raise TypeError(f"the scorer returned no score but {type(score).__name__}")
+        result.scores[row] = score
+    except ScoreError:
+        raise
+    except NoModelError as error:
+        raise ScoreError(_without_model(result.judge, error.role)) from error
+    except Exception as error:  # noqa: BLE001 - third-party code; the other rows continue
+        result.errors[row] = _reason(error)
+        if isinstance(error, NotAskedError):
+            result.not_asked.add(row)
+        return isinstance(error, GraderError)
+    return False
 
 
 def _without_model(judge: NamedScorer, role: str | None) -> str:

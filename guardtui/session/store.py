@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -227,9 +227,57 @@ class SessionStore:
         return str(self._value("prompt_file") or "")
 
     def use_prompt_file(self, path: str) -> None:
-        # An undecodable path must be given each time.
-        if _is_text(path) and path != self.prompt_file():
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            return  # an undecodable path must be given each time
+        if path != self.prompt_file():
             self._set("prompt_file", path)
+
+    def template(self, template_id: str) -> str:
+        """Return the text of a model's prompt template, or "" if it is not stored."""
+        with self.connection() as database:
+            (text,) = database.execute(
+                "SELECT text FROM judge_template WHERE session = ? AND id = ?",
+                (self._session, template_id),
+            ).fetchone() or ("",)
+        return str(text)
+
+    def keep_template(self, template_id: str, text: str) -> None:
+        """Store the text of a template with recorded verdicts, unless it is stored already."""
+        with self.transaction() as database:
+            database.execute(
+                "INSERT OR IGNORE INTO judge_template(session, id, text) VALUES (?, ?, ?)",
+                (self._session, template_id, text.encode("utf-8", "replace").decode()),
+            )
+
+    def confirmed_labels(self) -> frozenset[int]:
+        """Return the keys of the prompts (`PromptSet.keys`, uint64) whose label was confirmed.
+
+        Unreadable rows are skipped.
+        """
+        with self.connection() as database:
+            rows = database.execute(
+                "SELECT prompt_key FROM confirmed_label WHERE session = ?", (self._session,)
+            ).fetchall()
+        keys = set()
+        for (text,) in rows:
+            with contextlib.suppress(ValueError, TypeError):
+                keys.add(int(text))
+        return frozenset(key for key in keys if 0 <= key < 2**64)
+
+    def confirm_labels(self, keys: Collection[int], *, right: bool = True) -> None:
+        """Mark the labels of these prompts as confirmed, or as open again."""
+        with self.transaction() as database:
+            database.executemany(
+                "INSERT OR IGNORE INTO confirmed_label(session, prompt_key) VALUES (?, ?)"
+                if right
+                else "DELETE FROM confirmed_label WHERE session = ? AND prompt_key = ?",
+                # As text: SQLite has no unsigned 64-bit integers.
+                [(self._session, str(key)) for key in keys],
+            )
+
+    # --- drafts ---------------------------------------------------------------------------
 
     def abandoned_drafts(self) -> list[Draft]:
         """Return definitions that were being edited when the app ended, newest first.
@@ -329,11 +377,3 @@ def _write_setting(database: sqlite3.Connection, session: int, name: str, value:
         "INSERT OR REPLACE INTO setting(session, name, value) VALUES (?, ?, ?)",
         (session, name, json.dumps(value)),
     )
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

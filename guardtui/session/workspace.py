@@ -6,24 +6,23 @@ import contextlib
 import os
 import shutil
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from guardtui.domain.edit_names import edit_names
+from guardtui.domain.definition_changes import edit_names
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
-from guardtui.session.prompt_file import PromptFile, change_signature
-from guardtui.session.report_reader import has_session
-from guardtui.session.sampled_prompts import (
-    SampledPrompts,
-    open_prompt_file,
+from guardtui.session.prompt_file import (
+    PromptFile,
+    change_signature,
     reading_of,
     remember_reading,
 )
+from guardtui.session.report_reader import has_session
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import Draft, SessionStore, StoreError
 
@@ -57,14 +56,6 @@ class UnknownPromptsError(FileError):
             f"name one: guardtui {topic_path.name} --prompts FILE "
             "(guardtui sample prints an example)",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class KeepResult:
-    """Result of keeping: the recorded iteration, and why its file was not saved, or ""."""
-
-    iteration: Iteration
-    not_saved: str
 
 
 class Workspace:
@@ -113,7 +104,7 @@ class Workspace:
         topic_file = load_topic(topic_path)
         chosen = prompts_path or _usual_prompts(topic_path)
         reading = reading or _usual_reading(topic_path, chosen)
-        prompt_file = open_prompt_file(chosen, topic_file.topic.intent, reading)
+        prompt_file = PromptFile(chosen, topic_file.topic.intent, reading)
         workspace = cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
         if workspace.sample is not None:
             workspace.opening_note = f"{workspace.sample.text}; all: {workspace.whole_command}"
@@ -131,8 +122,7 @@ class Workspace:
     @property
     def sample(self) -> Sample | None:
         """The sample that the prompts are, of a large prompt set; None if they are all."""
-        file = self._prompt_file
-        return file.sample if isinstance(file, SampledPrompts) else None
+        return self._prompt_file.sample
 
     @property
     def whole_command(self) -> str:
@@ -166,10 +156,6 @@ class Workspace:
         return (
             None if changed.stamp == self.topic_file.stamp else _with_intent(changed, self.prompts)
         )
-
-    def adopt(self, file: TopicFile) -> None:
-        """Continue with the topic file as changed by another program."""
-        self.topic_file = file
 
     def edit_prompts(self, edit: PromptEdit) -> str:
         """Edit the prompts and their file; returns a sentence on what was done.
@@ -242,31 +228,26 @@ class Workspace:
         planned = self.session.next_iteration(evaluation, decision, now())
         return self.store.add_iteration(replace(planned, forecast=forecast))
 
-    def complete(self, iteration: Iteration) -> None:
-        """Update an iteration that has received more verdicts. As `write`; raises StoreError."""
-        self.store.complete_iteration(iteration)
-
-    def write_decision(self, number: int, decision: Decision) -> None:
-        """Write the decision on a recorded iteration. As `write`; raises StoreError."""
-        self.store.decide(number, decision)
-
-    def write_kept(self, evaluation: Evaluation, recorded: Iteration | None = None) -> KeepResult:
+    def write_kept(
+        self, evaluation: Evaluation, recorded: Iteration | None = None
+    ) -> tuple[Iteration, str]:
         """Write an iteration as kept, then its definition to the topic file.
 
         If it is `recorded` already, only the decision is written. The iteration is safe before the
         file is changed. A file that cannot be written, or was changed by another program, is left
-        unchanged and the reason is returned. May run in a worker. Raises StoreError.
+        unchanged, and the reason is returned beside the iteration, else "". May run in a worker.
+        Raises StoreError.
         """
         if recorded is None:
             iteration = self.write(evaluation, Decision.KEEP)
         else:
-            self.write_decision(recorded.number, Decision.KEEP)
+            self.store.decide(recorded.number, Decision.KEEP)
             iteration = replace(recorded, decision=Decision.KEEP)
         try:
             self.save(evaluation.topic)
         except FileError as problem:
-            return KeepResult(iteration, str(problem))
-        return KeepResult(iteration, "")
+            return iteration, str(problem)
+        return iteration, ""
 
     def save(self, topic: Topic, *, force: bool = False) -> None:
         """Write a definition to the topic file; `force` overwrites changes of other programs.
@@ -283,12 +264,6 @@ class Workspace:
         self.session.pin(number)
         self.store.pin(number)
 
-    @property
-    def offer_fits(self) -> bool:
-        """Whether the offered draft was edited from the current topic file."""
-        offer = self.draft_offer
-        return offer is not None and offer.base == self.topic_file.topic.fingerprint
-
     def take_draft(self) -> None:
         """Continue with the offered draft, as an undoable edit. Raises StoreError."""
         offer = self.draft_offer
@@ -299,8 +274,12 @@ class Workspace:
             self.refuse_draft()
 
     def resume_draft(self) -> bool:
-        """Continue with the offered draft if it fits the topic file; returns whether it does."""
-        if not self.offer_fits:
+        """Continue with the offered draft if it was edited from the current topic file.
+
+        Returns whether it was.
+        """
+        offer = self.draft_offer
+        if offer is None or offer.base != self.topic_file.topic.fingerprint:
             return False
         with contextlib.suppress(StoreError):
             self.take_draft()

@@ -9,7 +9,6 @@ from guardtui.advice.edit_worth import significance_of
 from guardtui.advice.effects import change_in_words, effects, no_effect
 from guardtui.advice.engine_scores import EngineScores, open_scores
 from guardtui.domain.comparison import compare
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Intent, Topic
 
@@ -43,12 +42,9 @@ def test_each_effect_is_what_an_evaluation_without_the_part_says(
     for effect in parts:
         evaluations = []
         for each in (topic, effect.topic):
-            verdicts = bench.scanner.scan_now(each, prompts, lambda _: None)
-            assert verdicts is not None
-            settings = bench.scanner.settings
-            evaluations.append(
-                Evaluation(each, settings, "", prompts.keys, prompts.expected, verdicts)
-            )
+            evaluation = bench.scanner.evaluate_now(each, prompts)
+            assert evaluation is not None
+            evaluations.append(evaluation)
         metrics = [each.metrics for each in evaluations]
         assert effect.worth == compare(*evaluations).significance
         assert [effect.before, effect.without] == metrics

@@ -77,9 +77,11 @@ def test_the_cut_of_a_threshold_that_is_not_fitted_is_that_of_the_scanner(
     bench = bench_of(prompts)
     bench.scanner.use_threshold(0.9)
     appraisal = appraised(bench.objective(fitted=False))
-    verdicts = bench.scanner.scan_now(TOPIC, prompts, lambda _: None)
-    assert verdicts is not None
-    np.testing.assert_array_equal(appraisal.matches, verdicts.triggered[bench.rows.chosen_on] == 1)
+    evaluation = bench.scanner.evaluate_now(TOPIC, prompts)
+    assert evaluation is not None
+    np.testing.assert_array_equal(
+        appraisal.matches, evaluation.verdicts.triggered[bench.rows.chosen_on] == 1
+    )
 
 
 def test_own_examples_and_sources_never_count(bench: Bench) -> None:

@@ -69,19 +69,19 @@ def test_matches_are_those_of_a_scan(prompts: PromptSet, encoder: str) -> None:
     matches = bench.scores.verdicts(SOME[:8])
     assert matches is not None
     for row, topic in zip(matches, SOME[:8], strict=True):
-        verdicts = bench.scanner.scan_now(topic, prompts, lambda _: None)
-        assert verdicts is not None
-        np.testing.assert_array_equal(row, verdicts.triggered.astype(bool))
+        evaluation = bench.scanner.evaluate_now(topic, prompts)
+        assert evaluation is not None
+        np.testing.assert_array_equal(row, evaluation.verdicts.triggered.astype(bool))
 
 
 def test_matches_follow_a_threshold_by_hand(prompts: PromptSet) -> None:
     bench = bench_of(prompts)
     bench.scanner.use_threshold(0.9)
-    verdicts = bench.scanner.scan_now(TOPIC, prompts, lambda _: None)
+    evaluation = bench.scanner.evaluate_now(TOPIC, prompts)
     matches = bench.scores.verdicts([TOPIC])
-    assert verdicts is not None
+    assert evaluation is not None
     assert matches is not None
-    np.testing.assert_array_equal(matches[0], verdicts.triggered.astype(bool))
+    np.testing.assert_array_equal(matches[0], evaluation.verdicts.triggered.astype(bool))
     assert bench.scores.settings.threshold == 0.9
 
 

@@ -45,10 +45,9 @@ def codes(advice: Sequence[Advice]) -> list[str]:
 
 
 def evaluation(prompts: PromptSet, topic: Topic) -> Evaluation:
-    scanner = LocalScanner("static")
-    verdicts = scanner.scan_now(topic, prompts, lambda _: None)
-    assert verdicts is not None
-    return Evaluation(topic, scanner.settings, "", prompts.keys, prompts.expected, verdicts)
+    result = LocalScanner("static").evaluate_now(topic, prompts)
+    assert result is not None
+    return result
 
 
 def texts_of(prompts: PromptSet, *, expected: bool) -> list[str]:
@@ -179,7 +178,7 @@ def test_stopped_lint_returns_unmeasured_advice(prompts: PromptSet, engine: Engi
 
 
 def test_the_live_preview_is_not_disturbed(prompts: PromptSet, scanner: LocalScanner) -> None:
-    scanner.scan_now(TOPIC, prompts, lambda _: None)
+    scanner.evaluate_now(TOPIC, prompts)
     kept = scanner._prepared
     assert kept is not None
     texts, rows = list(kept.texts), kept.similarities.copy()

@@ -10,7 +10,7 @@ from guardtui.advice.near_misses import near_miss_finding, nearest_positives
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent
 from guardtui.files.prompt_files import load_prompts
-from guardtui.scanners.local.matrix import FloatMatrix
+from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import sample_folder
 
@@ -85,8 +85,8 @@ def test_of_very_many_a_sample_stands_for_all() -> None:
     count = 12_001
     vectors = np.random.default_rng(3).normal(size=(count, 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    matrix = FloatMatrix(count, 8)
-    matrix.fill(0, vectors)
+    matrix = PromptMatrix.empty(count, 8)
+    matrix.put(slice(None), vectors)
     expected = np.arange(count) % 2 == 0
     nearness = nearest_positives(matrix, expected)
     assert nearness is not None

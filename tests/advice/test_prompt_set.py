@@ -24,7 +24,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
-from guardtui.scanners.local.matrix import CompactMatrix, FloatMatrix
+from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scanner import LocalScanner
 from tests.guardrails import engine_settings
 
@@ -125,16 +125,16 @@ def test_suggestion_score_rises_with_uncertainty_and_density_and_falls_with_know
     np.testing.assert_allclose(scores, by_hand, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [FloatMatrix, CompactMatrix])
+@pytest.mark.parametrize("kind", [np.float32, np.int8])
 def test_labels_nearby_are_weighted_sums_without_the_prompt_itself(
-    kind: type[FloatMatrix] | type[CompactMatrix], monkeypatch: pytest.MonkeyPatch
+    kind: type[np.float32] | type[np.int8], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random = np.random.default_rng(2)
     vectors = random.normal(size=(60, 4)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     labels = random.random(60) < 0.4
-    matrix = kind(60, 4)
-    matrix.fill(0, vectors)
+    matrix = PromptMatrix.empty(60, 4, dtype=kind)
+    matrix.put(slice(None), vectors)
     rows = np.array([3, 17, 59])
     monkeypatch.setattr(prompt_set, "_BLOCK", 7)
     belong, others = labels_nearby(matrix, rows, labels, lambda: False)
@@ -159,8 +159,8 @@ def test_suggestions_are_where_the_engine_is_uncertain_and_one_label_is_rare() -
     margin = np.full(90, 6.0, np.float32)
     margin[:60] = random.normal(0, 0.3, 60)  # the engine hesitates on the first two
     prompts = prompt_set_of([f"prompt {row}" for row in range(90)], labels.tolist())
-    matrix = FloatMatrix(90, 6)
-    matrix.fill(0, vectors)
+    matrix = PromptMatrix.empty(90, 6)
+    matrix.put(slice(None), vectors)
     survey_result = survey_of(prompts, evaluation_of(prompts, labels), matrix, margin)
     best = survey_result.spots[0]
     assert all(row < 30 for row in best.rows)
@@ -186,8 +186,8 @@ def test_near_duplicates_of_a_large_set_are_those_of_a_sample(
     vectors = vectors + 0.02 * random.normal(size=vectors.shape).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     prompts = prompt_set_of([f"prompt {row}" for row in range(200)], [True, False] * 100)
-    matrix = CompactMatrix(200, 5)
-    matrix.fill(0, vectors)
+    matrix = PromptMatrix.empty(200, 5, dtype=np.int8)
+    matrix.put(slice(None), vectors)
     triggered = np.zeros(200)
     survey_result = survey_of(
         prompts, evaluation_of(prompts, triggered), matrix, np.zeros(200, np.float32)

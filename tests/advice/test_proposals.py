@@ -27,10 +27,9 @@ def shipped(prompts: PromptSet) -> Bench:
 
 def evaluation(bench: Bench, topic: Topic, rows: np.ndarray) -> Evaluation:
     prompts = PromptSet(bench.prompts.frame[rows], bench.prompts.intent, "")
-    verdicts = LocalScanner("static").scan_now(topic, prompts, lambda _: None)
-    assert verdicts is not None
-    settings = bench.scanner.settings
-    return Evaluation(topic, settings, "", prompts.keys, prompts.expected, verdicts)
+    result = LocalScanner("static").evaluate_now(topic, prompts)
+    assert result is not None
+    return result
 
 
 def proposal_of(

@@ -31,23 +31,27 @@ TAX = ("my income tax", "a tax return", "tax deductions", "the tax office", "tax
 OTHERS = ("the weather", "bread and soup", "dragons", "a sorted list", "the Eiffel Tower")
 
 
+def written(folder: Path, each: int = 3, *, intent: str = "block", things: int = 5) -> Path:
+    """Write a topic with `each` prompts about each of some things that belong, and not."""
+    path = folder / "tax.yaml"
+    path.write_text(TOPIC.format(intent=intent), "utf-8")
+    rows = [
+        f"tell me more of {thing} in {number} words,{str(label).lower()},{intent}"
+        for names, label in ((TAX, True), (OTHERS, False))
+        for thing in names[:things]
+        for number in range(each)
+    ]
+    (folder / "tax.csv").write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
+    return path
+
+
 class Bench:
     """Services over `folder`; `steps` are the texts that were shown while something ran."""
 
     def __init__(
         self, folder: Path, *, intent: str = "block", each: int = 2, things: int = 5
     ) -> None:
-        """Write `each` prompts about each of some things that belong, and as many that do not."""
-        path = folder / "tax.yaml"
-        path.write_text(TOPIC.format(intent=intent), "utf-8")
-        rows = [
-            f"tell me more of {thing} in {number} words,{str(label).lower()},{intent}"
-            for names, label in ((TAX, True), (OTHERS, False))
-            for thing in names[:things]
-            for number in range(each)
-        ]
-        (folder / "tax.csv").write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
-        self.workspace = Workspace.open(path)
+        self.workspace = Workspace.open(written(folder, each, intent=intent, things=things))
         self.author = ScriptedAuthor()
         self.context = Context.of(self.workspace, LocalScanner("static"), self.author, TaskJobs())
         self.store, self.engine = self.context.store, self.context.engine

@@ -1,12 +1,19 @@
-"""A sandbox of AIRS on a real socket in the test's event loop, with a turnstile for scans."""
+"""A sandbox of AIRS on a real socket in the test's event loop, and a workspace that uses it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from guardtui.app.airs.deploy import Deployment
+from guardtui.app.airs.profile_changes import ProfileChanges
+from guardtui.app.context import Context
+from guardtui.app.guardrails.connections import Connections
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.files.topic_files import load_topic
 from guardtui.http.clock import CLOCK, Clock
@@ -21,6 +28,10 @@ from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.applied import AppliedLog
+from guardtui.session.workspace import Workspace
+from tests.app.headless import ScriptedAuthor, TaskJobs
 from tests.http.times import JumpClock
 from tests.tui.tax_app import ROWS
 
@@ -156,3 +167,38 @@ class Cloud:
 def remote(cloud: Cloud, environment: dict[str, str] | None = None, **options: Any) -> Remote:
     variables = cloud.environment if environment is None else environment
     return Remote(environment=variables, config=NO_FILE, clock=cloud.clock, **options)
+
+
+@pytest.fixture(scope="module")
+def engine() -> TopicMatcher:
+    return TopicMatcher()
+
+
+@pytest.fixture
+async def cloud(engine: TopicMatcher, tmp_path: Path) -> AsyncIterator[Cloud]:
+    cloud = Cloud(engine, tmp_path)
+    await cloud.start()
+    yield cloud
+    await cloud.stop()
+    assert cloud.defects == []
+
+
+class RemoteBench:
+    """A workspace with a remote guardrail, and an author who answers from a list."""
+
+    def __init__(self, topic_path: Path, options: RemoteOptions, *answers: Any) -> None:
+        self.workspace = Workspace.open(topic_path)
+        self.session = self.workspace.session
+        self.author, self.jobs = ScriptedAuthor(list(answers)), TaskJobs()
+        self.context = Context.of(self.workspace, LocalScanner("static"), self.author, self.jobs)
+        self.store, self.editing = self.context.store, self.context.editing
+        path = self.workspace.topic_file.path
+        self.connections = Connections(self.store, self.workspace.store, self.author, options, path)
+        self.changes = ProfileChanges(self.log)
+        self.deployment = Deployment(self.context, self.connections, self.changes)
+
+    def log(self, connection: AirsConnection) -> AppliedLog:
+        return AppliedLog(self.workspace.store, connection.key)
+
+    def describe(self, description: str) -> None:
+        self.editing.replace(self.session.topic.model_copy(update={"description": description}))

@@ -1,14 +1,21 @@
-"""An author and a place for work without a screen: what services are tested with."""
+"""An author, a place for work, and the services of a topic without a screen."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Coroutine
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import Answer, Question, Severity
+from guardtui.app.services import Services
+from guardtui.app.state import AppState
+from guardtui.domain.operating_point import Wanted
 from guardtui.domain.topic import Topic
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.workspace import Workspace
 
 
 @dataclass
@@ -91,3 +98,57 @@ class TaskJobs:
             except asyncio.CancelledError:
                 if not job.is_cancelled:
                     raise
+
+
+class Loop:
+    """The services of a topic file; in a context they are open, at rest, and closed at its end."""
+
+    def __init__(
+        self,
+        path: Path,
+        *answers: object,
+        threshold: Wanted = None,
+        scanner: LocalScanner | None = None,
+        prompts: Path | None = None,
+        jobs: TaskJobs | None = None,
+    ) -> None:
+        workspace = Workspace.open(path, prompts)
+        self.author, self.jobs = ScriptedAuthor(list(answers)), jobs or TaskJobs()
+        self.scanner = scanner or LocalScanner("static")
+        self.services = Services(
+            workspace,
+            self.scanner,
+            RemoteOptions(environment={}, config=Path("/nonexistent/config.json")),
+            (),
+            self.author,
+            self.jobs,
+            resumed=workspace.resume_draft(),
+            threshold=threshold,
+        )
+        self.services.preview.pause = self.services.ideas.pause = 0
+
+    async def __aenter__(self) -> Loop:
+        await self.services.open()
+        await self.settle()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.services.close()
+
+    @property
+    def state(self) -> AppState:
+        return self.services.state
+
+    async def settle(self) -> AppState:
+        await self.jobs.finished()
+        return self.state
+
+    async def describe(self, text: str) -> AppState:
+        """Type another description and wait for its preview."""
+        self.services.editing.type(self.state.topic.model_copy(update={"description": text}))
+        return await self.settle()
+
+
+async def opened(path: Path, answers: tuple[object, ...] = ()) -> Loop:
+    """Open the services of a topic file, with these answers of the author."""
+    return await Loop(path, *answers).__aenter__()

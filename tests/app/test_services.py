@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import Confirm
-from guardtui.app.services import Services
 from guardtui.app.state import AppState, EditKind
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.prompt_edit import Relabel
@@ -25,73 +22,11 @@ from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import PLATEAU, Decision
 from guardtui.session.workspace import Workspace
-from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.app.headless import Loop, opened
 from tests.guardrails import airs_settings
+from tests.tui.tax_app import ROWS, TOPIC, topic_path
 
-TOPIC = """\
-name: Tax advice
-description: Personal tax advice
-examples:
-  - How can I pay less tax?
-  - Can I deduct my home office?
-intent: block
-"""
-
-ROWS = [
-    ("How do I pay less income tax this year?", True),
-    ("Can I deduct my car from my taxes?", True),
-    ("Should I declare the money my cousin gave me?", True),
-    ("keep more of my bonus from the state", True),
-    ("What is the weather in Paris?", False),
-    ("Who painted the Mona Lisa?", False),
-    ("When was income tax introduced?", False),
-    ("Recipe for lentil soup", False),
-]
-
-
-@pytest.fixture
-def topic_path(tmp_path: Path) -> Path:
-    path = tmp_path / "tax.yaml"
-    path.write_text(TOPIC, "utf-8")
-    rows = "".join(f'"{prompt}",{str(label).lower()},block\n' for prompt, label in ROWS)
-    (tmp_path / "tax.csv").write_text("prompt,expected,intent\n" + rows, "utf-8")
-    return path
-
-
-@dataclass
-class Loop:
-    """Services, and who stands on their other side."""
-
-    services: Services
-    author: ScriptedAuthor
-    jobs: TaskJobs
-
-    @property
-    def state(self) -> AppState:
-        return self.services.state
-
-    async def settle(self) -> AppState:
-        await self.jobs.finished()
-        return self.state
-
-    async def describe(self, text: str) -> AppState:
-        """Type another description and wait for its preview."""
-        self.services.editing.type(self.state.topic.model_copy(update={"description": text}))
-        return await self.settle()
-
-
-async def opened(path: Path, answers: tuple[object, ...] = ()) -> Loop:
-    workspace = Workspace.open(path)
-    author, jobs = ScriptedAuthor(list(answers)), TaskJobs()
-    options = RemoteOptions(environment={}, config=Path("/nonexistent/config.json"))
-    resumed = workspace.resume_draft()
-    scanner = LocalScanner("static")
-    services = Services(workspace, scanner, options, (), author, jobs, resumed=resumed)
-    services.preview.pause = 0
-    await services.open()
-    loop = Loop(services, author, jobs)
-    await loop.settle()
-    return loop
+__all__ = ["topic_path"]
 
 
 async def test_opening_records_the_definition_of_the_file_and_shows_it(topic_path: Path) -> None:

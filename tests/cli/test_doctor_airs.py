@@ -17,7 +17,6 @@ from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.scanners.airs import credentials, probe
 from guardtui.scanners.airs.connectivity import contact
 from guardtui.scanners.airs.management import ManagementClient
-from guardtui.scanners.configuration import REGIONS as OFFERED
 from tests.http.times import JumpClock
 
 from .conftest import Result, Run
@@ -233,10 +232,6 @@ async def test_a_wrong_clock_is_reported(
     assert results["clock"].state == "warning"
     assert told in results["clock"].value
     assert 3590 < float(results["clock"].value.split()[0]) < 3610
-
-
-def test_the_regions_offered_are_those_there_are() -> None:
-    assert tuple(credentials.REGIONS) == OFFERED
 
 
 def test_config_show_tells_origins_and_masks_secrets(run: Run, folder: Path) -> None:

@@ -268,7 +268,7 @@ def test_an_unreachable_model_and_a_rejected_key_are_reported(
         ),
         (
             ("--guardrail", f"judge:{DEAD}", "--set", "template=none.txt"),
-            "none.txt: is not a regular file",
+            "none.txt: no such file",
         ),
         (
             ("--guardrail", f"judge:{DEAD}", "--set", "template=bad.txt"),

@@ -17,15 +17,13 @@ from guardtui.domain.profile_conflicts import ConflictKind
 from guardtui.domain.profile_evaluation import (
     CONTRADICTORY,
     ProfileEvaluation,
-    evaluate_profile,
     evaluate_scans,
 )
 from guardtui.domain.profile_labels import (
     Label,
+    ProfileMember,
     ProfilePrompts,
-    TopicLabels,
-    TopicPrompts,
-    labels_over,
+    all_prompts,
     prompts_of_one,
 )
 from guardtui.domain.prompts import PromptSet, prompt_keys
@@ -54,16 +52,21 @@ def evaluation(*columns: Column, closed: bool = False) -> ProfileEvaluation:
         {"prompt": texts, "expected": [False] * count, "key": prompt_keys(texts)},
         schema_overrides={"prompt": pl.String, "key": pl.UInt64},
     )
-    labels = []
+    members, scans = [], []
     for column in columns:
         lines = [row + 2 if label != NONE else 0 for row, label in enumerate(column.labels)]
         source = f"{column.name}.csv" if any(lines) else ""
-        values = np.array(column.labels, np.int8)
-        labels.append(TopicLabels(values, np.array(lines, np.int32), source))
-    topics = tuple(TopicPrompts(Topic(name=c.name, intent=c.intent)) for c in columns)
-    prompts = ProfilePrompts(PromptSet(frame, BLOCK, "test"), topics, tuple(labels))
-    matches = [np.array(column.matches, np.int8) for column in columns]
-    return evaluate_profile(prompts, matches, closed=closed)
+        topic = Topic(name=column.name, intent=column.intent)
+        labels, unasked = np.array(column.labels, np.int8), np.full(count, -2, np.int8)
+        members.append(ProfileMember(topic, labels, unasked, np.array(lines, np.int32), source))
+        # An allow topic stops what it does not match.
+        answers = [
+            match if match < 0 or column.intent is BLOCK else 1 - match for match in column.matches
+        ]
+        nothing = np.zeros(len(answers), np.float32)
+        scans.append(Verdicts(np.array(answers, np.int8), nothing, nothing.astype(np.int16)))
+    prompts = ProfilePrompts(PromptSet(frame, BLOCK, "test"), tuple(members))
+    return evaluate_scans(prompts, scans, closed=closed)
 
 
 def conflicts_of(made: ProfileEvaluation) -> dict[ConflictKind, list[tuple[str, str, list[int]]]]:
@@ -263,13 +266,22 @@ def test_the_cross_table_counts_matches_by_set_and_label() -> None:
 
 
 def test_repeated_rows_are_counted_and_may_contradict() -> None:
-    rows = np.array([0, 2, 0, 3, 2], np.intp)
-    expected = np.array([True, True, False, False, True])
-    labels, repeats = labels_over(rows, expected, 4)
-    assert labels.tolist() == [BOTH, NONE, YES, NO]
-    assert repeats == 2
-    with pytest.raises(ValueError, match="labels"):
-        labels_over(rows, expected[:2], 4)
+    texts = ["a", "c", "a", "d", "c"]
+    frame = pl.DataFrame(
+        {
+            "key": prompt_keys(texts),
+            "line": pl.Series(range(2, 7), dtype=pl.UInt32),
+            "prompt": texts,
+            "expected": [True, True, False, False, True],
+        }
+    )
+    prompts = PromptSet(frame, BLOCK, "p.csv")
+    made = all_prompts([(Topic(name="tax"), prompts), (Topic(name="other"), None)])
+    tax, other = made.members
+    assert made.prompts.prompts.to_list() == ["a", "c", "d"]
+    assert tax.labels.tolist() == [BOTH, YES, NO]
+    assert (tax.lines.tolist(), tax.repeats) == ([2, 3, 5], 2)
+    assert other.labels.tolist() == [NONE] * 3
 
 
 LABELS = st.lists(st.booleans(), min_size=1, max_size=12)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.filter_language import FilterError
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.row_filter import FIELDS, WORDS, FilterRows, parse_filter
+from guardtui.domain.row_filter import FIELDS, WORDS, FilterError, FilterRows, parse_filter
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_files import load_prompts

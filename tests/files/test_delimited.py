@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from guardtui.domain.prompts import PromptSet, PromptSetError
 from guardtui.domain.topic import Intent
-from guardtui.files import delimited, prompt_rows, raw_rows
+from guardtui.files import delimited, json_rows, raw_rows
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import parse_prompts
 from guardtui.files.prompt_rows import read_rows
@@ -239,12 +239,12 @@ def test_tables_with_too_many_cells_are_refused(
     for module in (raw_rows, delimited):
         monkeypatch.setattr(module, "CELLS_AT_MOST", 10_000)
     monkeypatch.setattr(raw_rows.require_cells, "__defaults__", (10_000,))
-    monkeypatch.setattr(prompt_rows, "JSON_CELLS_AT_MOST", 10_000)
+    monkeypatch.setattr(json_rows, "JSON_CELLS_AT_MOST", 10_000)
     assert "too many" in problem(content, name)
 
 
 def test_errors_of_many_rows_are_listed_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (delimited, prompt_rows):
+    for module in (delimited, json_rows):
         monkeypatch.setattr(module, "ERRORS_AT_MOST", 30)
     for name, content in (
         ("p.csv", "prompt,expected\na\n" + "b\n" * 100),

@@ -20,16 +20,14 @@ from hypothesis import strategies as st
 from guardtui.domain.prompt_reading import Unlabelled
 from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Intent
+from guardtui.files.foreign import FORMATS, recognised
 from guardtui.files.foreign.base import (
-    FORMATS,
     ForeignError,
     ForeignInput,
     ForeignPrompts,
     ImportOptions,
     Problems,
     check_rows,
-    reader_of,
-    recognised,
 )
 from guardtui.files.parquet import parquet_bytes
 from guardtui.files.problems import FileError
@@ -97,17 +95,17 @@ define flow greeting
 """
 
 
-def source_of(name: str, content: str | bytes) -> ForeignInput:
-    return ForeignInput(Path(name), content.encode() if isinstance(content, str) else content)
+def source_of(name: str, content: str | bytes, problems: Problems | None = None) -> ForeignInput:
+    data = content.encode() if isinstance(content, str) else content
+    return ForeignInput(Path(name), data, problems)
 
 
 def read(
     name: str, content: str | bytes, form: str = "", **mapped: Any
 ) -> tuple[list[tuple[int, str, bool]], ForeignPrompts]:
-    source = source_of(name, content)
     problems = Problems()
-    reader = reader_of(form or recognised(source))
-    reading = reader.read(source, ImportOptions(**mapped), problems)
+    source = source_of(name, content, problems)
+    reading = FORMATS[form or recognised(source)].read(source, ImportOptions(**mapped))
     problems.raise_any()
     return [(row.line, row.prompt, row.expected) for row in reading.rows], reading
 
@@ -519,6 +517,9 @@ def test_last_user_message_of_a_log_is_the_prompt() -> None:
     log = {"version": 2, "status": "success", "eval": {"task": "demo"}, "samples": samples}
     rows, _ = read("log.json", json.dumps(log), "inspect")
     assert [row[1:] for row in rows] == [("And my taxes?", True), ("What is rye?", False)]
+    chat[-1]["content"] = [{"type": "image", "image": "data:"}]
+    (told,) = problems_of("log.json", json.dumps(log), "inspect")
+    assert "sample 1 has a bad input: the user's last message holds 'image', not only text" in told
 
 
 def test_table_of_one_label_needs_the_column_of_its_prompts() -> None:
@@ -549,7 +550,7 @@ def test_table_of_one_label_needs_the_column_of_its_prompts() -> None:
 def test_tables_are_distinguished_from_lists(
     name: str, content: str | bytes, expected: bool
 ) -> None:
-    assert reader_of("table").recognises(source_of(name, content)) is expected
+    assert FORMATS["table"].recognises(source_of(name, content)) is expected
 
 
 def test_tables_of_spreadsheets_and_data_frames_are_read() -> None:
@@ -655,7 +656,7 @@ def every_reader(source: ForeignInput, mapped: ImportOptions) -> None:
 
     def checked(form: str) -> None:
         problems = Problems()
-        reading = reader_of(form).read(source, mapped, problems)
+        reading = FORMATS[form].read(source_of(source.path.name, source.content, problems), mapped)
         check_rows(reading.rows, problems, as_text=True)
         problems.raise_any()
 
@@ -791,7 +792,7 @@ def test_plain_list_in_utf_16_is_told_as_such() -> None:
     content = "prompt\texpected\na\ttrue\n".encode("utf-16")
     source = ForeignInput(Path("unicode.txt"), content)
     with pytest.raises(FileError, match="the file is UTF-16"):
-        reader_of("lines").read(source, ImportOptions(), Problems())
+        FORMATS["lines"].read(source, ImportOptions())
 
 
 def test_broken_json_lines_are_the_only_problem_told() -> None:

@@ -23,7 +23,6 @@ from guardtui.files.output_files import load_outputs
 from guardtui.files.output_tables import read_table
 from guardtui.files.parquet import parquet_bytes, parse_parquet
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_blocks import prompt_blocks
 from guardtui.files.prompt_edits import edit_prompts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.source_positions import text_of
@@ -65,7 +64,7 @@ def test_damaged_files_are_errors_without_a_backtrace(
 ) -> None:
     path = tmp_path / "p.parquet"
     path.write_bytes(damaged(kind))
-    for read in (load_prompts, load_outputs, lambda one: list(prompt_blocks(one))):
+    for read in (load_prompts, load_outputs):
         with pytest.raises(FileError, match=r"p\.parquet: .*damaged") as caught:
             read(path)
         assert caught.value.remedy
@@ -129,11 +128,6 @@ def test_nested_columns_are_read_as_json(tmp_path: Path) -> None:
     path.write_bytes(parquet_bytes(nested()))
     prompts = load_prompts(path, Intent.BLOCK)
     assert {name: prompts.frame[name].to_list() for name in TEXTS} == TEXTS
-    (block,) = prompt_blocks(path)
-    assert (
-        block.raw.with_columns(pl.all().fill_null(""))[list(TEXTS)].to_dict(as_series=False)
-        == TEXTS
-    )
 
 
 def test_maps_are_read_as_json(tmp_path: Path) -> None:

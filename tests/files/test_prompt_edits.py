@@ -665,10 +665,10 @@ def test_workbook_is_read_only(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"guardtui convert p\.xlsx -o p\.csv"):
         edit_prompts(path, prompts, Relabel(keys(prompts, 0)))
     assert path.read_bytes() == before
-    assert PromptFile.open(path).refusal
+    assert PromptFile(path).refusal
     path = tmp_path / "p.csv"
     write(path, SMALL)
-    assert not PromptFile.open(path).refusal
+    assert not PromptFile(path).refusal
 
 
 # --- files as spreadsheets write them -------------------------------------------------------------

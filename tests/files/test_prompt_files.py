@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -133,11 +132,11 @@ def test_missing_file_and_folder_are_reported(tmp_path: Path) -> None:
 
 
 def test_file_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "p.json"  # CSV and JSON lines are read in blocks
+    path = tmp_path / "p.json"
     with path.open("wb") as file:
         file.write(b'[{"prompt": ')
-        file.truncate((1 << 30) + 1)  # sparse: takes no space
-    with pytest.raises(FileError, match="1 GiB"):
+        file.truncate((8 << 30) + 1)  # sparse: takes no space
+    with pytest.raises(FileError, match="8 GiB"):
         load_prompts(path)
 
 
@@ -196,19 +195,6 @@ def test_columns_named_like_internal_ones_are_kept(tmp_path: Path, name: str) ->
     assert prompts.frame[prompts.extra_columns[0]].to_list() == ["x", "y"]
 
 
-def test_half_a_surrogate_pair_is_rejected(tmp_path: Path) -> None:
-    rest = ', "expected": %d, "intent": "block"}'
-    rows = ('{"prompt": "a\\ud800"' + rest % 1, '{"prompt": "b"' + rest % 0)
-    path = write(tmp_path / "p.jsonl", "\n".join(rows))
-    with pytest.raises((FileError, PromptSetError)):
-        load_prompts(path)
-
-
-def test_tab_separated_file_is_read(tmp_path: Path) -> None:
-    text = HEADER.replace(",", "\t") + "a, b\t1\tblock\nc\t0\tblock\n"
-    assert load_prompts(write(tmp_path / "p.tsv", text)).prompts.to_list() == ["a, b", "c"]
-
-
 def test_json_lines_are_read(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [
         {"prompt": "a\nb\u2028", "expected": True, "intent": "block"},
@@ -222,38 +208,12 @@ def test_json_lines_are_read(tmp_path: Path) -> None:
     assert prompts.frame["note"].to_list() == ["", "3"]
 
 
-def test_all_invalid_json_lines_are_reported(tmp_path: Path) -> None:
-    good = '{"prompt": "a", "expected": true, "intent": "block"}'
-    path = write(tmp_path / "p.jsonl", f"{good}\n[1]\n{good}\n{good[:20]}")
-    with pytest.raises(PromptSetError) as caught:
-        load_prompts(path)
-    assert [finding.lines for finding in caught.value.findings] == [(2,), (4,)]
-
-
-def test_parquet_file_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "p.parquet"
-    columns = {"Prompt": ["a", "b"], "expected": [True, False], "intent": ["allow"] * 2}
-    pl.DataFrame(columns).with_columns(n=pl.Series([1, None])).write_parquet(path)
-    prompts = load_prompts(path)
-    assert prompts.expected.tolist() == [True, False]
-    assert prompts.frame["n"].to_list() == ["1", ""]
-    write(path, path.read_bytes()[:-9])
-    with pytest.raises(FileError, match="Parquet"):
-        load_prompts(path)
-
-
 def test_sample_is_read_like_by_a_line_reader(tmp_path: Path) -> None:
     prompts = load_prompts(write(tmp_path / "p.csv", sample_csv()))
     assert len(prompts) == 12 == len(sample_csv().splitlines()) - 1
     assert prompts.category_column == "category"
     assert 0 < prompts.expected.sum() < 12
     assert not prompts.prompts.str.contains("[\r\n]").any()
-
-
-def test_blank_lines_count_as_empty(tmp_path: Path) -> None:
-    path = tmp_path / "p.csv"
-    path.write_text("prompt,expected,intent\n  \na,true,block\n \t \nb,false,block\n")
-    assert load_prompts(path).frame["line"].to_list() == [3, 5]
 
 
 def test_carriage_return_line_ends_are_reported(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from guardtui.domain.topic import Intent
 from guardtui.files.output_files import parse_outputs
 from guardtui.files.parquet import parquet_bytes
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_blocks import prompt_blocks
 from guardtui.files.prompt_files import load_prompts, parse_prompts
 from guardtui.files.table_formats import pack, unpack
 from tests.examples import up_to
@@ -94,8 +93,6 @@ def test_every_form_of_a_prompt_set_is_read_alike(name: str, tmp_path: Path) -> 
     assert prompts.intent_given
     (tmp_path / name).write_bytes(FORMS[name])
     assert load_prompts(tmp_path / name).frame.equals(prompts.frame)
-    blocks = list(prompt_blocks(tmp_path / name, size=64))
-    assert [text for rows in blocks for text in rows.raw["prompt"]] == [row[0] for row in ROWS]
 
 
 def test_delimiter_is_detected_from_the_header() -> None:

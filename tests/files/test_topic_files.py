@@ -109,21 +109,6 @@ def test_odd_texts_survive(
     assert all(part in text for part in ("# the head", "# kept", "# between", "more:"))
 
 
-def test_removing_the_last_example_keeps_the_comment_below(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.yaml", TEXT)
-    topic = TOPIC.model_copy(update={"examples": ("one",)})
-    save_topic(load_topic(path), topic)
-    assert load_topic(path).topic == topic
-    assert "# between" in path.read_text("utf-8")
-
-
-def test_all_examples_can_be_removed(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.yaml", TEXT)
-    topic = TOPIC.model_copy(update={"examples": ()})
-    save_topic(load_topic(path), topic)
-    assert load_topic(path).topic == topic
-
-
 def test_lone_surrogate_is_refused_and_the_file_stays(tmp_path: Path) -> None:
     path = write(tmp_path / "t.yaml", TEXT)
     with pytest.raises(FileError):
@@ -146,11 +131,6 @@ def test_foreign_change_is_not_overwritten(tmp_path: Path) -> None:
 
 
 BAD = {
-    "duplicate key": ("name: a\ndescription: b\nname: c\n", 3),
-    "number": ("name: a\ndescription: 12\n", 2),
-    "mapping": ("name: a\nexamples:\n  - How: to\n", None),
-    "no list": ("name: a\nexamples: one\n", 2),
-    "intent": ("name: a\n\nintent: maybe\n", 3),
     "unclosed": ('name: a\ndescription: "b\n', None),
     "tag": ("name: a\ndescription: !!python/object/apply:os.system [ls]\n", 2),
     "list": ("- a\n- b\n", 1),
@@ -225,7 +205,7 @@ def test_folder_at_the_path_is_not_overwritten(tmp_path: Path) -> None:
         ("t.yaml", "more: [2,\n  !!int ]\n", "contains an unreadable value"),
         ("t.yaml", "# c\n!!set more: {a: 1}\n", "contains an unreadable value"),
         ("t.yaml", f"name: a\nn: {'9' * 5000}\n", ":2: this YAML contains an unreadable value"),
-        ("t.json", f'{{"n": {"9" * 5000}}}', "this JSON contains an unreadable value"),
+        ("t.json", f'{{"n": {"9" * 5000}}}', "this JSON holds a number that cannot be read"),
         ("t.json", "null", ":1: not a mapping"),
         ("num.json", "12", ":1: not a mapping"),
         (

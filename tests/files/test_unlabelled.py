@@ -122,29 +122,22 @@ def shown(path: Path) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize("reading", [LEAVE_OUT, FALSE], ids=["left out", "false"])
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("name", forms())
-def test_edits_keep_the_rows_that_are_left_out(tmp_path: Path, name: str, edit: str) -> None:
+def test_edits_keep_the_rows_without_label(
+    tmp_path: Path, name: str, edit: str, reading: Reading
+) -> None:
     path = tmp_path / name
     path.write_bytes(forms()[name])
-    prompts = load_prompts(path, Intent.BLOCK, LEAVE_OUT)
+    prompts = load_prompts(path, Intent.BLOCK, reading)
     keys = dict(zip(prompts.prompts, prompts.keys.tolist(), strict=True))
     wanted: PromptEdit = EDITS[edit](keys)
-    result = edit_prompts(path, prompts, wanted, reading=LEAVE_OUT)
+    result = edit_prompts(path, prompts, wanted, reading=reading)
     assert shown(path) == AFTER[edit]
-    assert result.prompts.prompts.to_list() == [row[:-2] for row in AFTER[edit] if row[-2] != " "]
-
-
-@pytest.mark.parametrize("edit", EDITS)
-@pytest.mark.parametrize("name", forms())
-def test_edits_with_empty_labels_as_false(tmp_path: Path, name: str, edit: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(forms()[name])
-    prompts = load_prompts(path, Intent.BLOCK, FALSE)
-    keys = dict(zip(prompts.prompts, prompts.keys.tolist(), strict=True))
-    wanted: PromptEdit = EDITS[edit](keys)
-    edit_prompts(path, prompts, wanted, reading=FALSE)
-    assert shown(path) == AFTER[edit]
+    assert result.prompts.prompts.to_list() == [
+        row[:-2] for row in AFTER[edit] if reading is FALSE or row[-2] != " "
+    ]
 
 
 @pytest.mark.parametrize("name", forms())

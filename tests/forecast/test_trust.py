@@ -14,7 +14,6 @@ from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.forecast.engine_features import EngineReader
-from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import ForecastError, fit
 from guardtui.forecast.trust import MOVED, Trust, check_forecasts
 from guardtui.scanners.local.scanner import LocalScanner
@@ -53,9 +52,9 @@ def checked(evaluations: Sequence[Evaluation], prompts: PromptSet, reader: Engin
 
 
 def engine_verdicts(topic: Topic, prompts: PromptSet) -> np.ndarray:
-    verdicts = LocalScanner("static", THRESHOLD).scan_now(topic, prompts, lambda _: None)
-    assert verdicts is not None
-    return verdicts.triggered
+    evaluation = LocalScanner("static", THRESHOLD).evaluate_now(topic, prompts)
+    assert evaluation is not None
+    return evaluation.verdicts.triggered
 
 
 @pytest.mark.parametrize("intent", list(Intent))
@@ -234,7 +233,7 @@ def test_a_forecast_that_was_recorded_before_the_scan_is_the_one_that_is_checked
     # That of a scan which is not complete is not of the prompts that have a verdict.
     assert [check.stored for check in trust.checks] == [True, False]
     first = trust.checks[0]
-    assert first.expected == Expected(0.31, 0.3, 0.32)
+    assert first.expected == RateEstimate(0.31, 0.3, 0.32)
     assert first.inside is False
     assert set(first.triggers.tolist()) == {0.75}
     assert "The forecast of 1 scan was recorded before the scan." in trust.summary

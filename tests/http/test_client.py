@@ -20,7 +20,7 @@ from guardtui.http.address import Endpoint
 from guardtui.http.client import RemoteClient
 from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.limits import AdaptiveLimit
-from guardtui.http.retries import UNSENT, Retries
+from guardtui.http.retries import ONCE, UNSENT, Retries
 from guardtui.http.secret import Credential, Secret, basic, bearer
 from tests.http.server import (
     Answer,
@@ -82,7 +82,7 @@ async def test_json_is_sent_and_received() -> None:
             data = {"prompt": "süß \ud800 \x00 ⟪", "n": [1, None]}
             for path in ("/v1/scan", "v1/scan"):
                 reply = await remote.request(
-                    "POST", path, json=data, params={"a": "1,2"}, headers={"X-Own": "1"}
+                    "POST", path, json=data, params={"a": "1,2"}, headers={"x-own": "1"}
                 )
                 assert (reply.data, reply.status, reply.attempts) == (data, 200, 1)
                 assert reply.seconds > 0
@@ -334,7 +334,7 @@ async def test_malformed_response_is_an_error(given: Answer, problem: str) -> No
     assert len(server.received) == 1
 
 
-@pytest.mark.parametrize("retry", [False, UNSENT])
+@pytest.mark.parametrize("retry", [ONCE, UNSENT])
 async def test_possibly_processed_unsafe_call_is_not_retried(retry: Any) -> None:
     for broken in (reset, answer(status=500), sends(b"")):
         error, server = await failure(broken, request={"retry": retry})
@@ -349,7 +349,7 @@ async def test_certainly_unprocessed_call_is_retried() -> None:
         await remote_to_nowhere(server.port, retry=UNSENT)
     assert (caught.value.kind, caught.value.attempts) == (ErrorKind.UNREACHABLE, 3)
     with pytest.raises(ServiceError) as caught:
-        await remote_to_nowhere(server.port, retry=False)
+        await remote_to_nowhere(server.port, retry=ONCE)
     assert caught.value.attempts == 1
 
 
@@ -614,7 +614,7 @@ async def test_connection_that_the_server_closed_meanwhile_is_replaced() -> None
     closing = Answer(200, b"{}", {"connection": "close"})
     async with Server(closing) as server, client(server) as remote:
         for _ in range(3):
-            await remote.request("GET", "/", retry=False)
+            await remote.request("GET", "/", retry=ONCE)
 
 
 async def test_unsendable_content_is_rejected_before_sending() -> None:

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.http.address import AddressError
+from guardtui.http.client import model_client
 from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.openai import (
+    PATH,
     ChatCompletion,
     ChatModel,
     TokenUsage,
@@ -35,15 +37,12 @@ def said(content: object, **more: Any) -> dict[str, Any]:
     }
 
 
-async def asked(
-    prompt: Any, step: Step | None = None, **options: Any
-) -> tuple[ChatCompletion, Any]:
-    async with Server(step or answer(said("yes"))) as server:
-        model = ChatModel(
-            f"{server.url}/v1", "my-model", Secret("sk-1"), clock=JumpClock(), **options
-        )
-        async with model:
-            completion = await model.generate(prompt)
+async def asked(prompt: Any, step: Step | None = None) -> tuple[ChatCompletion, Any]:
+    async with (
+        Server(step or answer(said("yes"))) as server,
+        model_client(f"{server.url}/v1", PATH, Secret("sk-1"), clock=JumpClock()) as client,
+    ):
+        completion = await ChatModel(client, "my-model").generate(prompt)
         (request,) = server.received
         assert request.target == "/v1/chat/completions"
         assert request.headers["authorization"] == "Bearer sk-1"
@@ -53,12 +52,12 @@ async def asked(
 async def test_prompt_is_answered() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
     completion, request = await asked("Is it?", answer(said("yes") | {"usage": usage}))
-    assert completion == ChatCompletion("yes", TokenUsage(3, 1, 4), "chatcmpl-1", "stop")
+    assert completion == ChatCompletion("yes", TokenUsage(3, 1), "chatcmpl-1", "stop")
     assert request == {"model": "my-model", "messages": [{"role": "user", "content": "Is it?"}]}
 
 
 async def test_model_grades_as_a_grader() -> None:
-    grader: GraderModel = ChatModel("https://host.example/v1", "m")
+    grader: GraderModel = ChatModel(model_client("https://host.example/v1", PATH), "m")
     assert isinstance(grader, GraderModel)
 
 
@@ -73,9 +72,7 @@ async def test_messages_are_converted_to_the_protocol() -> None:
             Message("tool", "", function="zoom", error="no lens"),
             SimpleNamespace(role="user", text="So?"),
         ],
-        options={"temperature": 0},
     )
-    assert request["temperature"] == 0
     assert request["messages"] == [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": [{"type": "text", "text": "Look"}, picture]},
@@ -87,7 +84,7 @@ async def test_messages_are_converted_to_the_protocol() -> None:
 
 
 async def test_unsupported_attachment_is_reported() -> None:
-    model = ChatModel("https://host.example/v1", "m")
+    model = ChatModel(model_client("https://host.example/v1", PATH), "m")
     with pytest.raises(ServiceError, match="attachment") as caught:
         await model.generate([Message("user", "Look", attachments=[object()])])
     assert (caught.value.kind, caught.value.final, caught.value.attempts) == (
@@ -97,17 +94,18 @@ async def test_unsupported_attachment_is_reported() -> None:
     )
 
 
-async def test_options_of_a_call_have_precedence() -> None:
+async def test_options_of_a_call_are_sent_to_a_url_with_path_and_query() -> None:
     async with Server(answer(said("yes"))) as server:
         url = f"{server.url}/v1/chat/completions/?api-version=2"
-        async with ChatModel(url, "m", options={"temperature": 0, "top_p": 1}) as model:
+        async with model_client(url, PATH) as client:
+            model = ChatModel(client, "m")
             await model.complete([{"role": "user", "content": "x"}], temperature=1, max_tokens=5)
         (request,) = server.received
     assert request.target == "/v1/chat/completions?api-version=2"
     assert "authorization" not in request.headers
-    del request.json["messages"]
-    asked = {key: request.json[key] for key in ("temperature", "top_p", "max_tokens")}
-    assert asked == {"temperature": 1, "top_p": 1, "max_tokens": 5}
+    messages = [{"role": "user", "content": "x"}]
+    sent = {"model": "m", "messages": messages, "temperature": 1, "max_tokens": 5}
+    assert request.json == sent
 
 
 @pytest.mark.parametrize(
@@ -291,5 +289,5 @@ def test_text_without_a_model_is_rejected(text: str, problem: str) -> None:
 def test_plain_http_to_a_model_needs_permission() -> None:
     assert parse_model("http://host.example#m", allow_http=True)[0] == "http://host.example"
     with pytest.raises(AddressError):
-        ChatModel("http://host.example", "m")
-    ChatModel("http://host.example", "m", allow_http=True)
+        model_client("http://host.example", PATH)
+    model_client("http://host.example", PATH, allow_http=True)

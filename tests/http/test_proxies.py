@@ -10,6 +10,7 @@ import pytest
 from guardtui.http.address import Endpoint
 from guardtui.http.client import RemoteClient
 from guardtui.http.errors import ErrorKind, ServiceError
+from guardtui.http.retries import ONCE
 from guardtui.http.secret import Secret, bearer
 from tests.http.server import Answer, Server, Step, answer, reset, sends
 from tests.http.times import JumpClock
@@ -45,9 +46,9 @@ async def test_https_goes_through_the_proxy_of_the_environment(
     async with Server(answer(status=502)) as proxy:
         for name, text in variables.items():
             monkeypatch.setenv(name, text.format(proxy=f"127.0.0.1:{proxy.port}"))
-        async with RemoteClient(Endpoint.parse("https://service.invalid/v1")) as remote:
+        async with RemoteClient(Endpoint.parse("https://service.invalid/v1"), timeout=2) as remote:
             with pytest.raises(ServiceError):
-                await remote.request("GET", "/", retry=False, timeout=2)
+                await remote.request("GET", "/", retry=ONCE)
         assert proxy.connections == through_proxy
 
 
@@ -56,7 +57,7 @@ async def test_proxy_receives_credentials_but_no_content(monkeypatch: pytest.Mon
         monkeypatch.setenv("HTTPS_PROXY", f"http://me:hunter2@127.0.0.1:{proxy.port}")
         async with RemoteClient(Endpoint.parse("https://service.example"), clock=JumpClock()) as it:
             with pytest.raises(ServiceError, match="cannot connect") as caught:
-                await it.request("POST", "/", json="prompt", retry=False)
+                await it.request("POST", "/", json="prompt", retry=ONCE)
         (request,) = proxy.received
     expected = b64encode(b"me:hunter2").decode()
     assert request.headers["proxy-authorization"] == f"Basic {expected}"
@@ -82,9 +83,9 @@ async def test_error_behind_a_proxy_names_the_proxy(
 ) -> None:
     async with Server(response) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"http://me:hunter2@127.0.0.1:{proxy.port}")
-        async with RemoteClient(Endpoint.parse("https://svc.example")) as remote:
+        async with RemoteClient(Endpoint.parse("https://svc.example"), timeout=5) as remote:
             with pytest.raises(ServiceError) as caught:
-                await remote.request("GET", "/", retry=False, timeout=5)
+                await remote.request("GET", "/", retry=ONCE)
     message = caught.value.message
     assert f"svc.example through the proxy 127.0.0.1:{proxy.port}" in message
     assert problem in message
@@ -98,7 +99,7 @@ async def test_unreachable_proxy_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("HTTPS_PROXY", f"http://me:hunter2@127.0.0.1:{proxy.port}")
     async with RemoteClient(Endpoint.parse("https://svc.example")) as remote:
         with pytest.raises(ServiceError, match=f"the proxy 127.0.0.1:{proxy.port}: ") as caught:
-            await remote.request("GET", "/", retry=False)
+            await remote.request("GET", "/", retry=ONCE)
     assert caught.value.kind is ErrorKind.UNREACHABLE
 
 
@@ -106,7 +107,7 @@ async def test_invalid_no_proxy_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("NO_PROXY", "[::1]")
     async with RemoteClient(Endpoint.parse("https://svc.example")) as remote:
         with pytest.raises(ServiceError, match="NO_PROXY"):
-            await remote.request("GET", "/", retry=False)
+            await remote.request("GET", "/", retry=ONCE)
 
 
 async def test_requests_to_this_machine_bypass_the_proxy(
@@ -131,7 +132,7 @@ async def test_proxy_sees_only_the_host_name(monkeypatch: pytest.MonkeyPatch) ->
             endpoint, credential=bearer(Secret(KEY)), clock=JumpClock()
         ) as remote:
             with pytest.raises(ServiceError, match=r"cannot connect to service\.example") as caught:
-                await remote.request("POST", "/", json={"prompt": "secret prompt"}, retry=False)
+                await remote.request("POST", "/", json={"prompt": "secret prompt"}, retry=ONCE)
         assert caught.value.kind is ErrorKind.UNREACHABLE
         (request,) = proxy.received
         assert (request.method, request.target) == ("CONNECT", "service.example:443")

@@ -13,7 +13,7 @@ from guardtui.http.address import Endpoint
 from guardtui.http.client import RemoteClient
 from guardtui.http.errors import ServiceError
 from guardtui.http.limits import AdaptiveLimit
-from guardtui.http.retries import Retries
+from guardtui.http.retries import ONCE, Retries
 from tests.http.server import Answer, Received, Server, Step, answer
 from tests.http.times import JumpClock
 
@@ -68,7 +68,7 @@ async def test_response_on_a_new_connection_before_the_request_is_not_its_respon
         port = server.sockets[0].getsockname()[1]
         async with RemoteClient(Endpoint.parse(f"http://127.0.0.1:{port}")) as remote:
             with pytest.raises(ServiceError, match="data came before the request"):
-                await remote.request("POST", "/", json={}, retry=False)
+                await remote.request("POST", "/", json={}, retry=ONCE)
 
 
 async def test_calls_without_names_ask_the_service_to_close_the_connection() -> None:

@@ -12,10 +12,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from functools import cache
-from html.parser import HTMLParser
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
@@ -24,13 +21,16 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.text import HIDDEN, display_text
+from guardtui.domain.text import HIDDEN, display_start, display_text
 from guardtui.reports.base import ReportInput
+from guardtui.reports.compared import compared_report
 from guardtui.reports.csv_report import BYTE_ORDER_MARK
 from guardtui.reports.formats import VARIANTS, load_writer, report_formats
+from guardtui.session.evaluation_refs import RecordedEvaluation
 from tests.examples import up_to
 
 from .hostile import COUNT, hostile_report, plain_prompts, storable
+from .html.reading import data, read
 from .test_texts import outside_code
 
 TOKENS = (
@@ -76,44 +76,16 @@ def prompts(tmp_path_factory: pytest.TempPathFactory) -> PromptSet:
     return plain_prompts(tmp_path_factory.mktemp("hostile"))
 
 
-class Page(HTMLParser):
-    """Every element and attribute of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.odd: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_pi(self, data: str) -> None:
-        self.odd.append(data)
-
-    def unknown_decl(self, data: str) -> None:
-        self.odd.append(data)
-
-
 def check_html(text: str, report: ReportInput) -> None:
-    page = Page(text)
-    assert "xevil" not in page.tags
-    assert page.tags.count("script") == harmless_scripts()
-    assert not page.odd
-    assert not [name for name, _ in page.attributes if name.startswith("on") or name == "style"]
-    links = [value or "" for name, value in page.attributes if name in ("href", "src", "action")]
-    assert not [link for link in links if not link.startswith(("#", "data:"))]
-
-
-@cache
-def harmless_scripts() -> int:
-    """How many scripts a page has whose texts are all harmless."""
-    with TemporaryDirectory() as folder:
-        report = hostile_report(plain_prompts(Path(folder)), ["x"])
-    return Page(load_writer("html")(report)).tags.count("script")
+    root = read(text)  # which checks what the page is made of
+    assert report.prompts is not None
+    texts = report.prompts.frame["prompt"].to_list()
+    (block,) = data(root)
+    prompts = [column["title"] for column in block["columns"]].index("prompt")
+    assert [row[prompts] for row in block["rows"]] == [
+        display_text(one, newlines=True) for one in texts
+    ]
+    assert root.all("title")[0].text.endswith(display_start(report.topic.name, 120))
 
 
 def check_csv(text: str, report: ReportInput) -> None:
@@ -126,6 +98,10 @@ def check_csv(text: str, report: ReportInput) -> None:
     for row in rows:
         for cell in row:
             assert not re.match(r"\s*[=+@＝＋－＠]|\s*-(?![0-9.]+$)", cell), cell
+    # A spreadsheet that parts cells at semicolons or tabs, and knows no quotes, finds none either.
+    for separator in (",", ";", "|", '"'):
+        for cell in (cell for line in text.split("\n") for cell in line.split(separator)):
+            assert not re.match(r"\s*[=+@＝＋－＠]", cell), cell
 
 
 def check_tsv(text: str, report: ReportInput) -> None:
@@ -192,7 +168,13 @@ def check_sarif(text: str, report: ReportInput) -> None:
 
 
 def check_inspect(text: str, report: ReportInput) -> None:
-    assert len(json.loads(text)["samples"]) >= COUNT
+    assert all(" " <= sign <= "~" or sign == "\n" for sign in text)
+    assert report.prompts is not None
+    asked = report.evaluation.verdicts.repeats
+    assert asked is not None
+    samples = json.loads(text)["samples"]
+    texts = report.prompts.frame["prompt"].to_list()
+    assert [sample["input"] for sample in samples] == texts * len(asked)
 
 
 def check_csv_excel(text: str, report: ReportInput) -> None:
@@ -321,6 +303,18 @@ def test_the_same_input_gives_the_same_bytes_in_every_process(tmp_path: Path) ->
         digests.add(done.stdout)
     (once,) = digests
     assert [line.split()[0] for line in once.splitlines()] == list(report_formats())
+
+
+@pytest.mark.parametrize("name", ["table", "md", "html", "json"])
+def test_two_evaluations_compared_do_not_act(name: str, prompts: PromptSet) -> None:
+    report = hostile_report(prompts, list(TOKENS))
+    assert report.baseline is not None
+    before = RecordedEvaluation(TOKENS[-1], report.baseline, report.prompts)
+    compared = compared_report(before, RecordedEvaluation("\x1b<b>", report.evaluation))
+    text = load_writer(name)(compared)
+    assert not HIDDEN.search(text)
+    if name == "html":
+        read(text)
 
 
 @pytest.mark.parametrize("name", report_formats())

@@ -8,16 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from guardtui.domain.verdicts import Usage
 from guardtui.reports import inspect_log
 from guardtui.reports.base import ReportInput
 from guardtui.session.session import Decision, Iteration
-from tests.examples import up_to
 
 from .conftest import HOSTILE, TOPIC
 
@@ -161,43 +157,6 @@ def test_usage_of_a_judge_is_recorded(told_report: ReportInput) -> None:
     explanation = log["samples"][0]["scores"]["guardrail"]["explanation"]
     assert "reason: of ␛ tax" in explanation
     assert f"stopped by {TOPIC.name}" in explanation
-
-
-ATTACK = st.text(
-    st.one_of(
-        st.sampled_from([*"\r\n\t=+-@\x00\x1b\x7f\x85\u2028\u202e\u200b\ufeff\ud800\U000e0041<>&"]),
-        st.characters(),
-    ),
-    max_size=20,
-)
-
-
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    deadline=None,
-    max_examples=up_to(50),
-)
-@given(texts=st.lists(ATTACK, min_size=8, max_size=8), name=ATTACK)
-def test_any_text_is_inert_and_whole_again_once_it_is_read(
-    report: ReportInput, texts: list[str], name: str
-) -> None:
-    whole = [text.encode("utf-8", "replace").decode() for text in texts]
-    assert report.prompts is not None
-    frame = report.prompts.frame.with_columns(pl.Series("prompt", whole), pl.Series("own", whole))
-    topic = report.topic.model_copy(update={"name": name, "description": texts[0]})
-    verdicts = replace(report.evaluation.verdicts, notes=dict(enumerate(texts)))
-    given_ = replace(
-        report,
-        topic=topic,
-        prompts=replace(report.prompts, frame=frame),
-        evaluation=replace(report.evaluation, verdicts=verdicts),
-    )
-    text = inspect_log.write(given_)
-    assert all(" " <= sign <= "~" or sign == "\n" for sign in text)
-    log = json.loads(text)
-    assert [sample["input"] for sample in log["samples"]] == whole
-    assert [sample["metadata"]["own"] for sample in log["samples"]] == whole
-    log["eval"]["task"].encode()
 
 
 @pytest.mark.parametrize("epochs", [False, True])

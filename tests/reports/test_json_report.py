@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,30 +21,6 @@ from .conftest import HOSTILE
 def load(report: ReportInput) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(write(report))
     return document
-
-
-def test_mirrors_the_documented_keys(report: ReportInput) -> None:
-    document = load(report)
-    assert document["profile"] == "profile|<i>"
-    assert document["topic"] == report.topic.name
-    assert document["intent"] == "block"
-    # TP: rows 0, 4; FN: 1, 5; FP: 2; TN: 3, 7; row 6 has no verdict
-    assert document["metrics"] == {
-        "tp": 2,
-        "tn": 2,
-        "fp": 1,
-        "fn": 2,
-        "tpr": 0.5,
-        "tnr": 2 / 3,
-        "coverage": 0.5,
-        "f1": 2 * (2 / 3) * 0.5 / (2 / 3 + 0.5),  # as the other tool computes it
-        "total": 7,
-    }
-    assert [one["prompt"] for one in document["false_positives"]] == [HOSTILE[2]]
-    assert [(one["expected"], one["actual"]) for one in document["false_positives"]] == [
-        (False, True)
-    ]
-    assert [one["prompt"] for one in document["false_negatives"]] == [HOSTILE[1], HOSTILE[5]]
 
 
 def test_says_what_the_other_tool_does_not(report: ReportInput) -> None:
@@ -85,24 +60,10 @@ def test_expected_means_should_trigger_for_allow(allow_report: ReportInput) -> N
 
 def test_undefined_is_null_except_in_the_mirror(undefined_report: ReportInput) -> None:
     document = load(undefined_report)
-    assert document["metrics"]["tpr"] == 0
-    assert document["metrics"]["coverage"] == 0
-    assert document["metrics"]["tnr"] == 1
-    assert document["rates"]["tpr"] is None
-    assert document["rates"]["coverage"] is None
-    assert document["rates"]["precision"] is None
+    assert (document["metrics"]["tpr"], document["metrics"]["tnr"]) == (0, 1)
+    assert {document["rates"][name] for name in ("tpr", "coverage", "precision")} == {None}
     assert document["intervals"]["coverage"] is None
     assert document["comparison"] is None
-
-
-def test_is_deterministic_inert_and_ends_its_last_line(report: ReportInput) -> None:
-    text = write(report)
-    assert text == write(replace(report))
-    assert text.endswith("}\n")
-    assert not text.endswith("\n\n")
-    for sign in ("\x1b", "\x07", "\u202e"):
-        assert sign not in text
-    assert HOSTILE[3] in [one["prompt"] for one in json.loads(text)["results"]]
 
 
 def test_reads_back_as_the_same_evaluation(report: ReportInput, tmp_path: Path) -> None:

@@ -6,15 +6,15 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 import xmlschema
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
+from guardtui.domain.text import display_text
 from guardtui.reports import junit
 from guardtui.reports.base import ReportError, ReportInput
-from guardtui.reports.junit import NAME_CHARACTERS, write, xml_text
+from guardtui.reports.junit import NAME_CHARACTERS, write
 
 from .conftest import HOSTILE
 
@@ -178,42 +178,8 @@ def test_a_category_that_is_called_like_none_loses_no_prompt(report: ReportInput
     assert suites_of(changed)[0].name == "(none)"
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a\ufffeb\uffff", "a⟪FFFE⟫b⟪FFFF⟫"),
-        ("\U0001ffff\ufdd0", "⟪1FFFF⟫⟪FDD0⟫"),
-        ("\ud800\x00\x0b", "⟪?⟫␀␋"),
-        ("]]><!--&amp;\"'", "]]&gt;&lt;!--&amp;amp;&quot;&#x27;"),
-    ],
-)
-def test_characters_invalid_in_xml_are_shown_as_signs(text: str, shown: str) -> None:
-    assert xml_text(text) == shown
-
-
-def test_a_large_set_lists_all(report: ReportInput) -> None:
-    evaluation = report.evaluation
-    count = 3_000
-    positions = np.arange(count) % len(evaluation.keys)
-    verdicts = evaluation.verdicts
-    many = replace(
-        evaluation,
-        keys=evaluation.keys[positions],
-        expected=evaluation.expected[positions],
-        verdicts=replace(
-            verdicts,
-            triggered=verdicts.triggered[positions],
-            score=verdicts.score[positions],
-            matched=verdicts.matched[positions],
-        ),
-    )
-    text = write(ReportInput(topic=report.topic, evaluation=many))
-    assert JUnitXml.fromstring(text.encode()).tests == count
-    assert text.count("<testcase ") == count
-
-
 def test_everything_that_xml_may_not_hold_is_shown() -> None:
     legal = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")  # XML 1.0, 2.2
     for first in range(0, 0x110000, 0x1000):
         text = "".join(map(chr, range(first, first + 0x1000)))
-        assert legal.fullmatch(xml_text(text))
+        assert legal.fullmatch(display_text(text))

@@ -58,3 +58,9 @@ def test_without_a_current_threshold_nothing_is_marked() -> None:
     assert all(not chart.marks and chart.now is None for chart in charts.charts)
     assert charts.twin is not None
     assert not any("now" in cell for row in charts.twin.rows for cell in map(str, row))
+
+
+def test_the_axis_has_a_length_where_all_scores_are_equal() -> None:
+    ones = np.ones(2, np.float32)
+    axis = threshold_charts(sweep(ones, np.array([False, True])), None, None).charts[0].x
+    assert (axis.low, axis.high) == (0.9, 1.0)

@@ -69,15 +69,6 @@ def accept_or_refuse(path: Path, report: ReportInput) -> None:
     )
 
 
-def test_what_was_written_is_read(report: ReportInput, tmp_path: Path) -> None:
-    path = tmp_path / "r.json"
-    path.write_text(json_report.write(report), "utf-8")
-    evaluation = evaluation_from_report(path)
-    assert evaluation.topic == report.topic
-    assert evaluation.codes.tolist() == report.evaluation.codes.tolist()
-    assert evaluation.verdicts.matched.tolist() == report.evaluation.verdicts.matched.tolist()
-
-
 def test_notes_topics_and_reasons_are_read(told_report: ReportInput, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text(json_report.write(told_report), "utf-8")

@@ -7,11 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from jsonschema import Draft7Validator, FormatChecker
 
-from guardtui.domain.comparison import compare
 from guardtui.reports.base import ReportInput
 from guardtui.reports.sarif import RULES, write
 from guardtui.reports.sarif_log import SarifResult, SarifRule, message_text, sarif_log, uri
@@ -188,25 +186,3 @@ def test_a_text_cannot_stand_in_for_the_results() -> None:
     (run,) = json.loads(text)["runs"]
     assert run["properties"] == {"a": tricky}
     assert len(run["results"]) == 1
-
-
-def test_twenty_thousand_mistakes_are_quick(report: ReportInput) -> None:
-    evaluation = report.evaluation
-    positions = np.arange(20_000) % len(evaluation.keys)
-    verdicts = replace(
-        evaluation.verdicts,
-        triggered=evaluation.verdicts.triggered[positions],
-        score=evaluation.verdicts.score[positions],
-        matched=evaluation.verdicts.matched[positions],
-    )
-    many = replace(
-        evaluation,
-        keys=np.arange(20_000, dtype=np.uint64),
-        expected=evaluation.expected[positions],
-        verdicts=verdicts,
-    )
-    result = ReportInput(
-        topic=report.topic, evaluation=many, comparison=compare(many, many), baseline=many
-    )
-    wrong = many.metrics
-    assert write(result).count('"ruleId"') == wrong.fp + wrong.fn + wrong.errors

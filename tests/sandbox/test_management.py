@@ -265,18 +265,6 @@ async def test_profiles_are_created_and_deleted(client: Client) -> None:
         assert answer.status == 400
 
 
-async def test_scan_token_is_accepted_until_it_ends(client: Client) -> None:
-    path = "/v1/mgmt/oauth/client_credential/accesstoken?tokenTtlInterval=2&tokenTtlUnit=minutes"
-    answer = await client.ask("POST", path, {"client_id": "sandbox", "customer_app": "app"})
-    assert (answer.status, answer.body["expires_in"]) == (200, "120")
-    bearer = {"Authorization": f"Bearer {answer.body['access_token']}"}
-    body = {"ai_profile": {"profile_name": "sandbox"}, "contents": [{"prompt": "hello"}]}
-    sync = "/v1/scan/sync/request"
-    assert (await client.ask("POST", sync, body, key=None, headers=bearer)).status == 200
-    client.seconds[0] += 120
-    assert (await client.ask("POST", sync, body, key=None, headers=bearer)).status == 401
-
-
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [

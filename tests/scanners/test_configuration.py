@@ -10,10 +10,7 @@ from guardtui.cli.guardrails import _KINDS
 from guardtui.http.decisions import Api
 from guardtui.scanners.airs import credentials
 from guardtui.scanners.configuration import (
-    APIS,
-    ENCODERS,
     KINDS,
-    REGIONS,
     ConfigurationError,
     configure,
     keys_of,
@@ -47,9 +44,10 @@ VALUES = {
 
 
 def test_choices_are_those_of_what_uses_them() -> None:
-    assert ENCODERS == encoder.ENCODERS
-    assert tuple(credentials.REGIONS) == REGIONS
-    assert tuple(api.value for api in Api) == APIS
+    choices = {key.name: key.choices for kind in KINDS for key in keys_of(kind)}
+    assert choices["encoder"] == encoder.ENCODERS
+    assert choices["region"] == tuple(credentials.REGIONS)
+    assert choices["api"] == tuple(api.value for api in Api)
     assert tuple(KINDS) == _KINDS
 
 

@@ -201,10 +201,10 @@ async def test_last_of_many_edits_is_evaluated() -> None:
     assert isinstance(newest, Evaluation)
     assert newest.topic == topics[-1]
     assert newest.settings == scanner.settings
-    fresh = LocalScanner("static").scan_now(topics[-1], PROMPTS, lambda progress: None)
+    fresh = LocalScanner("static").evaluate_now(topics[-1], PROMPTS)
     assert fresh is not None
-    np.testing.assert_array_equal(newest.verdicts.score, fresh.score)
-    np.testing.assert_array_equal(newest.verdicts.triggered, fresh.triggered)
+    np.testing.assert_array_equal(newest.verdicts.score, fresh.verdicts.score)
+    np.testing.assert_array_equal(newest.verdicts.triggered, fresh.verdicts.triggered)
 
 
 async def test_no_verdict_is_neither_right_nor_wrong() -> None:

@@ -24,8 +24,7 @@ from guardtui.domain.guardrail import (
 from guardtui.domain.topic import Intent
 from guardtui.session.chosen_thresholds import read_decision_threshold
 from guardtui.session.history import read_measured
-from guardtui.session.independence import independent_names
-from guardtui.session.judge_templates import template_of
+from guardtui.session.other_verdicts import independent_names
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session_file import FILE, FOLDER
 from guardtui.session.store import SessionStore
@@ -211,8 +210,7 @@ def test_a_threshold_set_by_hand_is_kept(tmp_path: Path) -> None:
 
 def test_the_question_of_an_older_judge_is_found_by_its_template(tmp_path: Path) -> None:
     store = older(tmp_path, [text for text, _ in ROWS])
-    assert template_of(store, ScannerSettings(PANEL)) == "Is it?"
-    assert template_of(store, ScannerSettings(STATIC)) == ""
+    assert store.template(PANEL.template) == "Is it?"
 
 
 def test_a_panel_with_unnamed_members_is_independent_of_no_judge() -> None:

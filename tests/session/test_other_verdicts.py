@@ -5,16 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Outcome, Verdicts
-from guardtui.session.independence import newest_answers
-from guardtui.session.other_verdicts import other_verdicts, suspect_labels
+from guardtui.session.other_verdicts import (
+    independent_names,
+    newest_answers,
+    other_verdicts,
+    suspect_labels,
+)
 from guardtui.session.session import Decision, Iteration
-from tests.guardrails import airs_settings, engine_settings, judge_settings, settings_of
+from tests.guardrails import (
+    airs_settings,
+    decision_settings,
+    engine_settings,
+    judge_settings,
+    settings_of,
+)
 
 TOPIC = Topic(name="Tax", description="tax advice", examples=("one", "two"))
 OTHER = TOPIC.model_copy(update={"description": "tax advice for all"})
@@ -189,3 +200,38 @@ def test_answers_for_the_other_intent_are_inverted() -> None:
     assert doubted(local, topic=allow) == [0]
     (airs,) = other_verdicts(TOPIC, PROMPTS, recorded(past)).guardrails
     assert names(airs.codes) == ["FN", "TP", "TN", "TN"]
+
+
+# --- independent guardrails -------------------------------------------------------------------
+
+PANEL = judge_settings("m1", "m2", "m3", "m4", "m5")
+
+
+@pytest.mark.parametrize(
+    ("guardrails", "names"),
+    [
+        ([PANEL, judge_settings("m5"), judge_settings("m3")], ["judge m1, m2, m3, m4, m5"] * 3),
+        ([PANEL, judge_settings("m6")], ["judge m1, m2, m3, m4, m5", "judge m6"]),
+        (
+            [judge_settings("a", "b"), judge_settings("c"), judge_settings("c", "b")],
+            ["judge a, b, c"] * 3,
+        ),
+        (
+            [judge_settings("m, template x"), judge_settings("m")],
+            ["judge m, template x", "judge m"],
+        ),
+        ([airs_settings("prod"), airs_settings("preprod")], ["AIRS", "AIRS"]),
+        (
+            [engine_settings("1"), engine_settings("2"), airs_settings("prod", sandbox=True)],
+            ["the embedded engine"] * 3,
+        ),
+        (
+            [decision_settings("m"), decision_settings("n")],
+            ["decision model m", "decision model n"],
+        ),
+    ],
+)
+def test_guardrails_that_share_a_model_are_one(
+    guardrails: list[ScannerSettings], names: list[str]
+) -> None:
+    assert independent_names(guardrails) == names

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from guardtui.domain.profile_evaluation import evaluate_scans
-from guardtui.domain.profile_labels import TopicPrompts, all_prompts, prompts_of_one
+from guardtui.domain.profile_labels import all_prompts, prompts_of_one
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
@@ -168,7 +168,7 @@ async def test_a_stated_default_decides_prompts_that_no_topic_matches() -> None:
 async def test_an_audit_evaluates_a_profile_as_companions_do() -> None:
     companions = (WEAPONS, RECIPES)
     scan = ProfileScan(Counting())
-    prompts = all_prompts([TopicPrompts(OWN, PROMPTS), *map(TopicPrompts, companions)])
+    prompts = all_prompts([(OWN, PROMPTS), *((one, None) for one in companions)])
     audited = await scan.evaluate(prompts, closed=True)
     assert scan.progress is None
     scanner = WithCompanions(Counting(), companions, closed=True)

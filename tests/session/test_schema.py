@@ -13,37 +13,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guardtui.session.applied import AppliedLog
-from guardtui.session.confirmed_labels import read_confirmed
-from guardtui.session.judge_templates import read_templates
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session_file import FILE, FOLDER
 from guardtui.session.store import SessionStore
 from tests.examples import up_to
 
 WAYS = [{"revision": 3, "undo": {"place": "1"}}, {"revision": 5}]
-IMPORTED = {
-    "iteration": 4,
-    "coverage": 0.5,
-    "tpr": 0.25,
-    "tnr": 0.75,
-    "f1": 0.5,
-    "status": "keep",
-    "description": "Advice; on \u2028 taxes",
-    "examples": ["one", "two"],
-    "file": "results.tsv",
-}
 PLAIN = {
     "encoder": "static",
     "threshold": 0.25,
     "airs": {"profile": "p", "agreed": "https://a p", "told": ""},
     "saved_views": [{"name": "mine", "filter": "fn"}],
     "companions": ["a.yaml"],
+    "imported": [{"iteration": 4, "file": "results.tsv"}],
     "odd \ud800; name": [None, True, 2**70, "\ud800"],
 }
 SETTINGS = {
     **PLAIN,
     "applied": {"https://a p": WAYS, "https://b q": [{"other": 1}]},
-    "imported": [IMPORTED],
     "suspects": {"rejected": [0, 7, 2**64 - 1]},
     "judge_templates": {"t1": "Is {prompt} it?"},
 }
@@ -70,11 +57,8 @@ def test_settings_of_an_older_schema_are_kept(tmp_path: Path, version: int) -> N
     assert known == {name: value for name, value in PLAIN.items() if not name.startswith("odd")}
     assert AppliedLog(store, "https://a p").ways() == WAYS
     assert AppliedLog(store, "https://b q").ways() == [{"other": 1}]
-    with store.connection() as database:
-        rows = database.execute("SELECT number, decision, file FROM imported_iteration").fetchall()
-    assert rows == [(4, "keep", "results.tsv")]
-    assert read_confirmed(store) == {0, 7, 2**64 - 1}
-    assert read_templates(store) == {"t1": "Is {prompt} it?"}
+    assert store.confirmed_labels() == {0, 7, 2**64 - 1}
+    assert store.template("t1") == "Is {prompt} it?"
     assert SessionStore(tmp_path / "other.yaml").settings() == {"encoder": "minilm"}
     assert AppliedLog(SessionStore(tmp_path / "other.yaml"), "https://a p").ways() == []
     assert SessionStore(tmp_path / "t.yaml").settings()["encoder"] == "static"  # opened again
@@ -98,8 +82,6 @@ DAMAGED = st.fixed_dictionaries(
     {},
     optional={
         "applied": JSON | st.dictionaries(st.text(), JSON),
-        "imported": JSON
-        | st.lists(st.fixed_dictionaries({name: JSON | st.integers() for name in IMPORTED})),
         "suspects": JSON | st.fixed_dictionaries({"rejected": JSON}),
         "judge_templates": JSON | st.dictionaries(st.text(), JSON),
         "other": JSON,
@@ -118,5 +100,5 @@ def test_damaged_settings_do_not_prevent_opening(found: dict[str, object]) -> No
         store = older(Path(folder), json.dumps(found))
         assert json.dumps(store.setting("other")) == json.dumps(found.get("other"))
         AppliedLog(store, "").ways()
-        read_confirmed(store)
-        read_templates(store)
+        store.confirmed_labels()
+        store.template("t1")

@@ -13,14 +13,12 @@ from typing import Any
 import pytest
 
 from guardtui.session.applied import AppliedLog
-from guardtui.session.confirmed_labels import confirm_labels, read_confirmed
 from guardtui.session.history import (
     Figures,
     MeasuredDefinition,
     add_measured,
     read_measured,
 )
-from guardtui.session.judge_templates import keep_template, read_templates
 from guardtui.session.report_reader import recorded_topics
 from guardtui.session.schema import MIGRATIONS
 from guardtui.session.session import Decision
@@ -49,8 +47,8 @@ def fill(topic: Path) -> Path:
     store.pin(1)
     store.use_prompt_file("/folder/prompts.csv")
     AppliedLog(store, "profile").push({"way": 1})
-    confirm_labels(store, [1, 2**64 - 1])
-    keep_template(store, "abcd1234", "Is {prompt} about it?")
+    store.confirm_labels([1, 2**64 - 1])
+    store.keep_template("abcd1234", "Is {prompt} about it?")
     add_measured(store, MEASURED)
     store.save_draft(DRAFT)
     store.close()
@@ -68,8 +66,9 @@ def read_all(topic: Path) -> None:
     store.prompt_file()
     store.abandoned_drafts()
     store.edited_elsewhere()
-    for read in (read_measured, read_confirmed, read_templates):
-        read(store)
+    read_measured(store)
+    store.confirmed_labels()
+    store.template("abcd1234")
     AppliedLog(store, "profile").entries()
 
 
@@ -82,7 +81,7 @@ def write_all(topic: Path) -> None:
     store.save_draft(DRAFT)
     store.save_draft(None)
     AppliedLog(store, "profile").push({"way": 2})
-    confirm_labels(store, [3])
+    store.confirm_labels([3])
     add_measured(store, MEASURED)
 
 

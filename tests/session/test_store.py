@@ -499,3 +499,36 @@ def test_concurrent_processes_lose_neither_settings_nor_journal_entries(tmp_path
     store = SessionStore(tmp_path / "t.yaml")
     assert store.settings() == {"encoder": "static", "width": 11}
     assert AppliedLog(store, "profile").ways() == [{"way": 2}, {"way": 3}]
+
+
+# --- confirmed labels and templates -----------------------------------------------------------
+
+
+def test_confirmed_labels_of_two_windows_are_all_stored(tmp_path: Path) -> None:
+    one, other = SessionStore(tmp_path / "t.yaml"), SessionStore(tmp_path / "t.yaml")
+    one.confirm_labels({0, 2**64 - 1})
+    other.confirm_labels({5, 0})
+    assert one.confirmed_labels() == {0, 5, 2**64 - 1}
+    one.confirm_labels({0, 9}, right=False)
+    assert other.confirmed_labels() == {5, 2**64 - 1}
+    assert SessionStore(tmp_path / "other.yaml").confirmed_labels() == frozenset()
+
+
+def test_damaged_confirmed_labels_are_skipped(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "t.yaml")
+    store.confirm_labels({7})
+    with closing(sqlite3.connect(store.path)) as database:
+        database.executemany(
+            "INSERT INTO confirmed_label(session, prompt_key) VALUES (1, ?)",
+            [("x",), (b"\xff",), ("-1",), (str(2**64),), ("1.5",)],
+        )
+        database.commit()
+    assert store.confirmed_labels() == {7}
+
+
+def test_templates_of_two_windows_are_all_stored_the_first_text_for_good(tmp_path: Path) -> None:
+    one, other = SessionStore(tmp_path / "t.yaml"), SessionStore(tmp_path / "t.yaml")
+    one.keep_template("a", "Is {prompt} it?")
+    other.keep_template("b", "b \ud800")
+    other.keep_template("a", "another text")
+    assert [one.template(name) for name in "abc"] == ["Is {prompt} it?", "b ?", ""]

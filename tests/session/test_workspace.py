@@ -15,8 +15,8 @@ from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import ChangedOnDiskError, GoneFromDiskError, load_topic
+from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.recent_topics import last_opened, remember_opened
-from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
 from guardtui.session.workspace import (
@@ -78,8 +78,8 @@ def test_opening_leaves_files_unchanged(path: Path) -> None:
 def test_keeping_records_and_writes_the_file(path: Path) -> None:
     workspace = Workspace.open(path)
     topic = edited(workspace, "all tax advice")
-    kept = workspace.write_kept(evaluation(topic, 7))
-    assert (kept.iteration.number, kept.not_saved) == (0, "")
+    kept, problem = workspace.write_kept(evaluation(topic, 7))
+    assert (kept.number, problem) == (0, "")
     assert load_topic(path).topic.description == "all tax advice"
     assert "# a comment" in path.read_text()
     assert (path.parent / ".guardtui/backups/tax.yaml.1.bak").read_text() == TOPIC
@@ -92,8 +92,8 @@ def test_changed_file_is_not_overwritten_but_the_iteration_is_recorded(path: Pat
     workspace = Workspace.open(path)
     topic = edited(workspace, "all tax advice")
     path.write_text(TOPIC + "more: theirs\n")
-    kept = workspace.write_kept(evaluation(topic, 7))
-    assert "changed by another program" in kept.not_saved
+    _, problem = workspace.write_kept(evaluation(topic, 7))
+    assert "changed by another program" in problem
     assert path.read_text() == TOPIC + "more: theirs\n"
     assert len(Workspace.open(path).session.iterations) == 1
     with pytest.raises(ChangedOnDiskError):
@@ -112,7 +112,6 @@ def test_draft_is_offered_and_can_be_refused(path: Path) -> None:
     workspace.store.close()
     again = Workspace.open(path)
     assert again.draft_offer is not None
-    assert again.offer_fits
     again.take_draft()
     assert again.session.topic.description == "half a sen"
     assert again.session.undo()
@@ -130,7 +129,7 @@ def test_draft_of_an_older_file_is_offered_with_a_warning(path: Path) -> None:
     path.write_text(TOPIC.replace("Tax", "Taxes"))
     again = Workspace.open(path)
     assert again.draft_offer is not None
-    assert not again.offer_fits
+    assert not again.resume_draft()
     again.refuse_draft()
     assert Workspace.open(path).draft_offer is None
 
@@ -251,7 +250,7 @@ def test_changed_file_is_adopted_once_it_is_stable(path: Path) -> None:
     result = workspace.changed_file()
     assert result is not None
     assert result.topic.name == "Taxes, whole"
-    workspace.adopt(result)
+    workspace.topic_file = result
     assert workspace.changed_file() is None
     path.write_text("name: [half")
     assert workspace.changed_file() is None

@@ -14,7 +14,6 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision, Iteration
@@ -131,13 +130,8 @@ async def opened(pilot: Pilot[int], key: str, screen: type) -> None:
 
 def record(topic_path: Path, day: int, decision: Decision, topic: Topic) -> None:
     """An iteration of the session as it would have been recorded on that day."""
-    workspace, scanner = Workspace.open(topic_path), LocalScanner("static")
-    verdicts = scanner.scan_now(topic, workspace.prompts, lambda progress: None)
-    assert verdicts is not None
-    prompts = workspace.prompts
-    evaluation = Evaluation(
-        topic, scanner.settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
-    )
+    evaluation = LocalScanner("static").evaluate_now(topic, Workspace.open(topic_path).prompts)
+    assert evaluation is not None
     created = f"2026-01-{day:02}T09:30:00+00:00"
     SessionStore(topic_path).add_iteration(Iteration(0, created, decision, evaluation))
 

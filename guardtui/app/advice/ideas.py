@@ -6,18 +6,22 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
 from guardtui.advice.candidates import CandidateKind, same
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Key, SearchResult
+from guardtui.app.scan.plan import usual_goal
 from guardtui.domain.example_prompts import named_examples
-from guardtui.domain.figures import capitalized, change_interval_text, threshold_text
+from guardtui.domain.figures import capitalized, change_interval_text, count_text, threshold_text
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecast
+from guardtui.session.scan_order import IN_DOUBT
 
 UNSURE = 0.03
 """Half width of a forecast's interval from which a check of likely flips is offered."""
@@ -180,13 +184,13 @@ def _check(forecast: Forecast | None) -> Idea | None:
     if forecast is None or forecast.rates.coverage is None:
         return None
     expected = forecast.rates.coverage
-    flips = len(forecast.flips())
-    if not flips or expected.half_width <= UNSURE:
+    if not len(forecast.flips()) or expected.half_width <= UNSURE:
         return None
+    changes = forecast.changes
+    doubtful = int(np.count_nonzero(np.isnan(changes) | (changes >= IN_DOUBT)))
+    calls = count_text(min(doubtful, usual_goal(len(changes)).calls), "call")
     name = remote_name(forecast.grounds.settings.kind)
-    noun = "likely flip" if flips == 1 else "likely flips"
-    calls = "1 call" if flips == 1 else f"{flips} calls"
-    return Idea(IdeaKind.CHECK, f"Check {flips} {noun} with {name}: {calls} or a few more")
+    return Idea(IdeaKind.CHECK, f"Check the likely flips with {name}: at most {calls}")
 
 
 def _nothing(topic: Topic, search: SearchResult | None) -> str:

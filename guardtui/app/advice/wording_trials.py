@@ -40,7 +40,7 @@ from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.many import ManyAnswers, ManyPlan
 from guardtui.scanners.session_keys import model_account, why_no_keyring
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 
 _ASK = "ask"
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,14 +27,14 @@ from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic, byte_length
 from guardtui.files.problems import FileError
 from guardtui.http.errors import ServiceError
-from guardtui.scanners.base import Report
+from guardtui.scanners.base import Report, verdict_key
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.scanners.models.budget import CallBudget
 from guardtui.scanners.models.decision import ScoredQuestion
+from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.scanners.models.many import ManyQuestions
 from guardtui.scanners.models.scanner import ModelScanner
-from guardtui.session.score_cache import AnswerCache, answer_key
+from guardtui.session.caches import open_answers
 
 WORDINGS = 60
 """Default number of tried wordings, including the definition."""
@@ -184,28 +183,6 @@ class WriterError(GuardtuiError):
     """A model wrote no valid wording; the message names the model and the reason."""
 
 
-class Writer(Protocol):
-    """A language model that completes chat messages."""
-
-    @property
-    def name(self) -> str:
-        """Name of the model at its service; not inert."""
-
-    @property
-    def title(self) -> str:
-        """The model in a few words; safe to show anywhere."""
-
-    @property
-    def identity(self) -> str:
-        """Everything besides the messages that an answer depends on; may hold a secret."""
-
-    def budget(self, answer_tokens: int) -> CallBudget:
-        """Return a budget for a call, with prices and limits."""
-
-    async def complete(self, messages: Sequence[Mapping[str, Any]], budget: CallBudget) -> str:
-        """Return the answer to chat messages, "" for a refusal. Raises ServiceError."""
-
-
 @dataclass(frozen=True, slots=True)
 class WrittenWordings:
     """Valid wordings of an answer, and why others are invalid."""
@@ -221,12 +198,14 @@ class WritingCall:
     mistakes. Answers without a valid wording are not cached, since another request may succeed.
     """
 
-    def __init__(self, writer: Writer, topic: Topic, shown: Shown, *, fresh: bool = False) -> None:
+    def __init__(
+        self, writer: JudgeOptions, topic: Topic, shown: Shown, *, fresh: bool = False
+    ) -> None:
         """Search the cache, unless `fresh`; blocks."""
         self.writer, self.topic, self.shown = writer, topic, shown
-        self.budget = writer.budget(ANSWER_TOKENS)
+        self.budget = writer.calls.budget(ANSWER_TOKENS)
         self._messages = request(topic, shown)
-        self._key = answer_key(writer.identity, json.dumps([self._messages, ANSWER_TOKENS]))
+        self._key = verdict_key(writer.identity, json.dumps([self._messages, ANSWER_TOKENS]))
         self._cached = None if fresh else self._find()
 
     @property
@@ -277,7 +256,7 @@ class WritingCall:
         return WrittenWordings(known, tuple(invalid))
 
     def _find(self) -> WrittenWordings | None:
-        with contextlib.closing(AnswerCache(cache_folder())) as cache:
+        with contextlib.closing(open_answers(cache_folder())) as cache:
             answer = cache.find(self._key)
         if answer is None:
             return None
@@ -288,5 +267,5 @@ class WritingCall:
         return written if written.wordings else None
 
     def _keep(self, answer: str) -> None:
-        with contextlib.closing(AnswerCache(cache_folder())) as cache:
+        with contextlib.closing(open_answers(cache_folder())) as cache:
             cache.keep(self._key, answer)

@@ -20,14 +20,7 @@ class Deployment:
     def __init__(self, context: Context, connections: Connections, changes: ProfileChanges) -> None:
         self._store, self._session = context.store, context.session
         self._author, self._jobs = context.author, context.jobs
-        self._connections, self._changes = connections, changes
-
-    async def plan(self, connection: AirsConnection, topic: Topic) -> Plan | None:
-        """Return what deploying a definition would change; None without a service account.
-
-        Raises AirsError and ServiceError.
-        """
-        return await self._changes.plan(connection, topic)
+        self._connections, self.changes = connections, changes
 
     async def deploy(
         self, connection: AirsConnection, topic: Topic, plan: Plan | None
@@ -37,7 +30,7 @@ class Deployment:
         Raises AirsError, ServiceError and StoreError.
         """
         self._show(f"applies the definition to profile {connection.title} …")
-        applied = await self._changes.apply(connection, topic, plan)
+        applied = await self.changes.apply(connection, topic, plan)
         self._warn_of(applied)
         answer: str | None = None
 
@@ -65,7 +58,7 @@ class Deployment:
             connection = self._connections.agreed_connection()
             if connection is None:
                 return
-            applied = await self._changes.apply_missing(connection, topic)
+            applied = await self.changes.apply_missing(connection, topic)
         except GuardtuiError as error:
             message = f"The best definition was not deployed again: {error}"
             self._connections.warn(message, error=True)
@@ -74,10 +67,6 @@ class Deployment:
             self._warn_of(applied)
             self._connections.use_effect(connection.in_effect(topic, applied))
             self._author.notify("The profile has the best definition again.", title="AIRS")
-
-    async def close(self) -> None:
-        """Wait a few seconds for a running change."""
-        await self._changes.close()
 
     def _show(self, step: str) -> None:
         self._store.show_scan(ScanStatus(step, who=self._connections.who))

@@ -11,10 +11,11 @@ from guardtui.app.airs.revert_steps import RevertStep
 from guardtui.app.ports import Question
 from guardtui.domain.topic import Topic
 from guardtui.scanners.airs.connection import AirsConnection
-from guardtui.scanners.airs.lifecycle import Applied, Plan, Reverted
+from guardtui.scanners.airs.lifecycle import Applied, Plan
 from guardtui.scanners.airs.models import SecurityProfile
 from guardtui.scanners.airs.policy_paths import PolicyPath
 from guardtui.scanners.airs.propagation import PropagationResult
+from guardtui.scanners.airs.undo_journal import Reverted
 from guardtui.session.applied import AppliedLog, ChangeJournal
 
 Result = TypeVar("Result")

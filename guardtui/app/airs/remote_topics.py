@@ -220,7 +220,7 @@ class RemoteTopics:
                 return "This session has no apply to this profile to revert."
             (step,) = steps_back(entries[-1:])
             show("looks at the profile …")
-            shown = await connection.plan_revert(step.way)
+            shown = await connection.revert(step.way, send=False)
             show("")
             if shown.changes or shown.warnings:
                 question = ShowChanges.of(connection, shown, reverts=True)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from guardtui.domain.topic import Topic
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.lifecycle import Reverted, UndoRecord
+from guardtui.scanners.airs.undo_journal import Reverted, UndoRecord
 from guardtui.session.applied import AppliedLog, JournalEntry
 
 

@@ -96,15 +96,15 @@ class Decisions:
 
     async def _write_kept(self, evaluation: Evaluation, recorded: Iteration | None) -> None:
         scan = recorded if self._scans.results.is_current(evaluation) else None
-        result = await asyncio.to_thread(self._workspace.write_kept, evaluation, scan)
-        number = result.iteration.number
+        iteration, problem = await asyncio.to_thread(self._workspace.write_kept, evaluation, scan)
+        number = iteration.number
         if scan is None:
-            self._session.record(result.iteration)
+            self._session.record(iteration)
         else:
             self._session.decide(scan.number, Decision.KEEP)
-        if result.not_saved:
+        if problem:
             self._author.notify(
-                f"Kept as #{number}, but not saved: {result.not_saved}",
+                f"Kept as #{number}, but not saved: {problem}",
                 severity="error",
                 seconds=READING_TIME,
             )
@@ -150,7 +150,7 @@ class Decisions:
             iteration = await asyncio.to_thread(workspace.write, evaluation, Decision.DISCARD)
             session.record(iteration)
             return iteration
-        await asyncio.to_thread(workspace.write_decision, known.number, Decision.DISCARD)
+        await asyncio.to_thread(workspace.store.decide, known.number, Decision.DISCARD)
         return session.decide(known.number, Decision.DISCARD)
 
     def _recorded(self, evaluation: Evaluation) -> Iteration | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from guardtui.advice.engine_scores import EngineScores, open_scores
@@ -12,6 +11,7 @@ from guardtui.advice.lint import lint
 from guardtui.advice.lint_advice import Advice
 from guardtui.app.context import Context
 from guardtui.app.state import AppState
+from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.metrics import Metrics
@@ -19,7 +19,7 @@ from guardtui.domain.operating_point import Threshold
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.local.scanner import LocalScanner, Stopped
 
 BY_TEXT = frozenset({"exclusion", "long", "languages"})
 """Codes of advice that depends on the text only."""
@@ -123,27 +123,22 @@ class DefinitionLint:
         self, topic: Topic, evaluation: Evaluation, prompts: PromptSet, *, opens: bool
     ) -> tuple[Advice, ...]:
         """Return the advice; without `opens`, only an open engine measures effects."""
-        stop = threading.Event()
         scanner = self._engine.scanner
         # Of any scanner: only the real guardrail shows that a definition separates nothing.
         metrics = _counted(evaluation) if evaluation.topic == topic else None
 
-        def work_out() -> tuple[Advice, ...]:
+        def work_out(stopped: Stopped) -> tuple[Advice, ...]:
             with self._one_at_a_time:  # an engine is for one thread at a time
-                engine = self._engine_for(scanner, prompts, stop.is_set, opens=opens)
-                return lint(topic, prompts, engine, stop.is_set, metrics)
+                engine = self._engine_for(scanner, prompts, stopped, opens=opens)
+                return lint(topic, prompts, engine, stopped, metrics)
 
-        try:
-            return await asyncio.to_thread(work_out)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
+        return await run_stoppable(work_out)
 
     def _engine_for(
         self,
         scanner: LocalScanner,
         prompts: PromptSet,
-        stopped: Callable[[], bool],
+        stopped: Stopped,
         *,
         opens: bool,
     ) -> EngineScores | None:

@@ -29,7 +29,7 @@ from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import spread
 from guardtui.scanners.base import Progress, ScannerError
-from guardtui.scanners.local.embedding import EmbeddedPart, Grown, has_parts
+from guardtui.scanners.local.embedding import EmbeddedPart, has_parts
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.evaluator import Evaluator
 from guardtui.session.profile_scans import WithCompanions
@@ -43,21 +43,15 @@ class Embedding:
         self._newest: _EmbeddingTask | None = None
 
     @property
-    def progress(self) -> Progress | None:
-        """The newest progress of the running embedding, or None."""
+    def running(self) -> _EmbeddingTask | None:
+        """The running embedding, or None."""
         run = self._newest
-        return None if run is None or run.task.done() else run.progress
-
-    @property
-    def started(self) -> float | None:
-        """Start of the running embedding, as `time.monotonic`, or None."""
-        run = self._newest
-        return None if run is None or run.task.done() else run.started
+        return None if run is None or run.task.done() else run
 
     def missing(self, prompts: PromptSet) -> int:
         """Return how many of these prompts the running embedding has still to embed."""
-        run = self._newest
-        if run is None or run.task.done() or not run.is_of(prompts):
+        run = self.running
+        if run is None or not run.is_of(prompts):
             return 0
         return len(prompts) - (0 if run.progress is None else run.progress.done)
 
@@ -76,7 +70,7 @@ class Embedding:
             elif run.task.done():
                 return
             else:
-                await run.news()
+                await run.news.wait()
 
     async def finish(self, prompts: PromptSet) -> None:
         """Embed these prompts, and wait for the end: done, failed, or replaced."""
@@ -87,8 +81,8 @@ class Embedding:
     def _run_of(self, prompts: PromptSet) -> _EmbeddingTask | None:
         if not has_parts(prompts) or self._scanner.has(prompts):
             return None
-        run = self._newest
-        if run is None or run.task.done() or not run.is_of(prompts):
+        run = self.running
+        if run is None or not run.is_of(prompts):
             self.stop()
             run = self._newest = _EmbeddingTask(self._scanner, prompts)
         return run
@@ -96,7 +90,7 @@ class Embedding:
     def stop(self) -> None:
         """Stop the running embedding; finished vectors are cached."""
         if self._newest is not None:
-            self._newest.stop()
+            self._newest.stop.set()
 
     async def close(self) -> None:
         """Stop, and wait for the end."""
@@ -106,54 +100,47 @@ class Embedding:
 
 
 class _EmbeddingTask:
-    """The embedding of one prompt set, in a thread."""
+    """The embedding of one prompt set, in a thread, until `stop` is set.
+
+    `news` is set, and replaced by a new event, when there is a larger part or the end.
+    """
 
     def __init__(self, scanner: LocalScanner, prompts: PromptSet) -> None:
         self.progress: Progress | None = None
         self.part: EmbeddedPart | None = None
         self.started = time.monotonic()
+        self.stop, self.news = threading.Event(), asyncio.Event()
         self._scanner, self._prompts = scanner, prompts
-        self._stop = threading.Event()
-        self._news = asyncio.Event()
         self.task = asyncio.ensure_future(self._work())
-        self.task.add_done_callback(lambda _: self._news.set())
+        self.task.add_done_callback(lambda _: self.news.set())
 
     def is_of(self, prompts: PromptSet) -> bool:
         """Return whether these are its prompts, ignoring labels."""
         return np.array_equal(self._prompts.keys, prompts.keys)
 
-    def stop(self) -> None:
-        """Request the end."""
-        self._stop.set()
-
-    async def news(self) -> None:
-        """Wait for a larger part or the end."""
-        await self._news.wait()
-
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
 
+        def note(progress: Progress) -> None:
+            self.progress = progress
+
+        def take(part: EmbeddedPart) -> None:
+            self.part = part
+            news, self.news = self.news, asyncio.Event()
+            news.set()
+
         def grown(part: EmbeddedPart) -> None:
             with contextlib.suppress(RuntimeError):  # the app has ended
-                loop.call_soon_threadsafe(self._grown, part)
+                loop.call_soon_threadsafe(take, part)
 
         try:
             # The next evaluation fails for the same reason, and reports it.
             with contextlib.suppress(ScannerError):
-                await asyncio.to_thread(self._embed, grown)
+                await asyncio.to_thread(
+                    self._scanner.prompt_vectors, self._prompts, note, self.stop.is_set, grown
+                )
         finally:
-            self._stop.set()
-
-    def _embed(self, grown: Grown) -> None:
-        self._scanner.prompt_vectors(self._prompts, self._note, self._stop.is_set, grown)
-
-    def _note(self, progress: Progress) -> None:
-        self.progress = progress
-
-    def _grown(self, part: EmbeddedPart) -> None:
-        self.part = part
-        news, self._news = self._news, asyncio.Event()
-        news.set()
+            self.stop.set()
 
 
 class Engine:
@@ -174,12 +161,14 @@ class Engine:
     @property
     def progress(self) -> Progress | None:
         """The newest progress of the current run, or None."""
-        return self._embedding.progress or self.evaluator.progress
+        run = self._embedding.running
+        return (None if run is None else run.progress) or self.evaluator.progress
 
     @property
     def started(self) -> float:
         """Start of the current run or the last evaluation, as `time.monotonic`."""
-        return self._embedding.started or self._started
+        run = self._embedding.running
+        return self._started if run is None else run.started
 
     def use(self, scanner: LocalScanner) -> None:
         """Use another embedded scanner."""

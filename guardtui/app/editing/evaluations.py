@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from guardtui.app.context import Context
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
-from guardtui.domain.estimates import Estimate
+from guardtui.domain.estimates import Estimate, PartialRates, partial_rates
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import (
     ThresholdFit,
 )
-from guardtui.domain.partial_rates import PartialRates, partial_rates
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.user_metric import UserMetric
@@ -64,8 +63,11 @@ class LiveUserMetrics:
         try:
             while self._newest is not None:
                 (measured, texts, changes), self._newest = self._newest, None
+                # Loads the library of scorers only if there are metrics.
+                from guardtui.session.own_metrics import own_figures
+
                 figures = await _in_thread(
-                    partial(_measured, self.metrics, measured, texts, changes)
+                    partial(own_figures, self.metrics, measured, texts, changes)
                 )
                 self.figures, self._of = figures, measured
                 self._show()
@@ -100,18 +102,6 @@ async def _in_thread(call: Callable[[], tuple[UserMetric, ...]]) -> tuple[UserMe
 
     threading.Thread(target=work, name=THREAD, daemon=True).start()
     return await done
-
-
-def _measured(
-    metrics: Sequence[OwnMetric],
-    evaluation: Evaluation,
-    prompts: PromptSet,
-    comparison: Comparison | None,
-) -> tuple[UserMetric, ...]:
-    # Loads the library of scorers only if there are metrics.
-    from guardtui.session.own_metrics import own_figures
-
-    return own_figures(metrics, evaluation, prompts, comparison)
 
 
 class Evaluations:

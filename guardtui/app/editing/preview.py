@@ -71,7 +71,9 @@ class Preview:
         evaluation = await self._evaluate()
         if evaluation is None:
             return
-        forecast = await self._forecasting.preview(evaluation.topic, self._workspace.prompts)
+        forecast = None
+        if not self._results.prefers_preview:
+            forecast = await self._forecasting.preview(evaluation.topic, self._workspace.prompts)
         if forecast is None:
             await self.show(evaluation)
         else:

@@ -32,7 +32,7 @@ from guardtui.files.problems import FileError
 from guardtui.files.table_formats import unpacked_name
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
 from guardtui.scanners.local.encoder import load_encoder
-from guardtui.session.sampled_prompts import open_prompt_file
+from guardtui.session.prompt_file import PromptFile
 from guardtui.session.workspace import Workspace
 
 _ENCODER = "static"
@@ -97,7 +97,7 @@ def start_topic(
     of `topic` if they have none; another one than `intent`, if given, is an error. Raises FileError
     and PromptSetError; nothing is written then.
     """
-    file = open_prompt_file(prompts_path, topic.intent, reading or AS_WRITTEN)
+    file = PromptFile(prompts_path, topic.intent, reading or AS_WRITTEN)
     prompts = file.prompts
     if intent is not None and prompts.intent is not intent:
         raise FileError(

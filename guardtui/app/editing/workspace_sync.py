@@ -12,13 +12,13 @@ from guardtui.app.context import Context
 from guardtui.app.ports import Confirm
 from guardtui.app.problems import problems_shown
 from guardtui.app.state import EditKind, with_session
+from guardtui.domain.definition_changes import Merge, merge_topics
 from guardtui.domain.example_prompts import EqualTexts
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_edit import PromptEdit, Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import shortened
 from guardtui.domain.topic import Topic, describe_changes
-from guardtui.domain.topic_merge import Merge, merge_topics
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile
 from guardtui.session.companions import Companions, load_companions, read_paths, write_paths
@@ -215,7 +215,7 @@ class WorkspaceSync:
         if theirs is None:
             return
         base = workspace.topic_file.topic
-        workspace.adopt(theirs)
+        workspace.topic_file = theirs
         topic = await self._merged(base, theirs)
         session = workspace.session
         changes = ", ".join(describe_changes(session.topic, topic))

@@ -21,9 +21,10 @@ from guardtui.app.state import Connection, ScanStatus, Store
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import DECISION, ENGINE, Guardrail, ScannerSettings, remote_name
 from guardtui.http.errors import inert
-from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
+from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.scanner import ActiveRevision
 from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.session.store import SessionStore, StoreError
 

@@ -245,47 +245,30 @@ def save_guardrail(guardrail: NamedGuardrail) -> NamedGuardrail:
     return next(each for each in _read(path) if each.name == guardrail.name)
 
 
-def remove_guardrail(guardrail: NamedGuardrail) -> None:
-    """Remove a guardrail from its file. Raises FileError."""
-    path = guardrail.path
-    if path is not None:
-        rewrite(path, _HEADER, lambda text: _edited(path, text, guardrail.name, None))
-
-
-def _edited(path: Path, text: str, name: str, values: Mapping[str, Any] | None) -> str:
-    """Return the text of a file with one guardrail changed, or removed for None.
+def _edited(path: Path, text: str, name: str, values: Mapping[str, Any]) -> str:
+    """Return the text of a file with one guardrail changed.
 
     Raises FileError if the file is written so that another guardrail would change too.
     """
     section = _section(path, load_document(path, text))
     others = {key: value for key, value in section.items() if key != name}
-    if values is None:
-        text = _without(path, text, (), name)
-    elif isinstance(section.get(name), dict):
+    if isinstance(section.get(name), dict):
         for key in [key for key in section[name] if key not in values]:
-            text = _without(path, text, (name,), key)
-    if values is not None:
-        text = _with(path, text, name, values)
+            text = _without(path, text, name, key)
+    text = _with(path, text, name, values)
     now = _section(path, load_document(path, text))
     if {key: value for key, value in now.items() if key != name} != others:
         raise FileError(path, f"'{name}' cannot be changed in this file", "change it by hand")
     return text
 
 
-def _without(path: Path, text: str, parents: Sequence[str], key: str) -> str:
-    """Return the text of a file without an entry of the section, or of a guardrail in it."""
-
-    def mapping_in(document: Any) -> Any:
-        mapping: Any = _section(path, document)
-        for parent in parents:
-            mapping = mapping[parent]
-        return mapping
-
-    mapping = mapping_in(load_document(path, text))
-    line = line_of(mapping, key)
-    if line is not None and not mapping.fa.flow_style():
+def _without(path: Path, text: str, name: str, key: str) -> str:
+    """Return the text of a file without a key of a guardrail."""
+    guardrail = _section(path, load_document(path, text))[name]
+    line = line_of(guardrail, key)
+    if line is not None and not guardrail.fa.flow_style():
         return without_entry(text, line - 1)
-    return with_change(path, text, lambda document: mapping_in(document).pop(key))
+    return with_change(path, text, lambda document: _section(path, document)[name].pop(key))
 
 
 def _with(path: Path, text: str, name: str, values: Mapping[str, Any]) -> str:

@@ -113,7 +113,7 @@ class RemoteOptions:
         # Imported when needed, since the client of AIRS is large.
         from guardtui.scanners.airs.connection import AirsConnection
         from guardtui.scanners.local.vectors import cache_folder
-        from guardtui.session.topic_revisions import SqliteTopicRevisions
+        from guardtui.session.caches import SqliteTopicRevisions
 
         revisions = SqliteTopicRevisions(cache_folder())
         return AirsConnection(

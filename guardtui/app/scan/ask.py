@@ -22,7 +22,6 @@ from guardtui.app.scan.plan import (
     FlipCheck,
     FlipGoal,
     FlipPlan,
-    FlipStatus,
     ScanChoice,
     ScanCost,
     ScanPlan,
@@ -30,24 +29,23 @@ from guardtui.app.scan.plan import (
     usual_goal,
 )
 from guardtui.app.scan.record import Prediction, ScanResults
-from guardtui.domain.comparison import ABSENT, answers_for, codes_for
+from guardtui.domain.comparison import answers_for
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import BY_HAND
-from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic, violations
+from guardtui.domain.topic import violations
 from guardtui.domain.verdicts import Usage, is_answered
 from guardtui.forecast.forecaster import Forecast
-from guardtui.scanners.airs.connection import ActiveRevision, AirsConnection
-from guardtui.scanners.airs.lifecycle import Plan
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.scanner import ActiveRevision
 from guardtui.scanners.base import RemoteScanner, VerdictCache
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.models.decision import ScoredQuestion
-from guardtui.scanners.models.expense import PaidScanner
+from guardtui.scanners.models.scanner import ModelScanner
+from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.evaluator import with_epochs
-from guardtui.session.judge_templates import keep_template
-from guardtui.session.scan_order import ScanOrder, forecast_order, movement, scan_order
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.scan_order import forecast_order
 
 _NAMES = {
     "judge": ("a judge", "the judge"),
@@ -115,10 +113,9 @@ class ScanPlanning:
             return await self._planned_by_profile(request)
         return await self._planned_by_model(model, request)
 
-    def stopped(self, status: FlipStatus) -> None:
+    def stopped(self, status: CheckedCoverage) -> None:
         """Remember the remaining calls of a stopped check as the next default."""
-        goal = status.goal
-        self._rest = FlipGoal(goal.within, max(1, goal.calls - status.calls))
+        self._rest = FlipGoal(status.within, max(1, status.most_calls - status.calls))
 
     def forget_rest(self) -> None:
         """Forget the rest of a stopped check: the definition has changed."""
@@ -192,15 +189,32 @@ class ScanPlanning:
         rows = estimate.likely if choice.likely else estimate.rows
         return replace(estimate, make=make, rows=rows)
 
-    async def _answer(self, question: ScanPlan, check: FlipCheck | None) -> ScanChoice | None:
-        """Ask the question of a scan, or of a check."""
+    async def _choice(
+        self,
+        question: ScanPlan,
+        request: ScanRequest,
+        check: FlipCheck | None,
+        settled: ScanChoice | None,
+        remember: Callable[[ScanChoice], None],
+    ) -> ScanChoice | None:
+        """Return how to scan: as `settled` before, or as the author answers, which is remembered.
+
+        A check always asks, since the question includes its goal.
+        """
+        if settled is not None and not (request.flips or request.ask):
+            return settled
         if check is None:
-            return await self._author.ask(question)
-        status, known = check.status, check.known
-        scans, doubtful = check.first.grounds.scans, len(check.doubtful)
-        return await self._author.ask(
-            FlipPlan(question, status.coverage, scans, doubtful, known, status.goal)
-        )
+            choice = await self._author.ask(question)
+        else:
+            status, known = check.status, check.known
+            goal = FlipGoal(status.within, status.most_calls)
+            scans, doubtful = check.first.grounds.scans, len(check.doubtful)
+            choice = await self._author.ask(
+                FlipPlan(question, status.coverage, scans, doubtful, known, goal)
+            )
+        if choice is not None and not choice.other and not request.flips:
+            remember(choice)
+        return choice
 
     # --- by AIRS --------------------------------------------------------------------------
 
@@ -215,11 +229,31 @@ class ScanPlanning:
             return None
         onto = self._onto(request)
         self._step(f"reads profile {connection.title} …")
-        plan = await self._deployment.plan(connection, topic)
+        plan = await self._deployment.changes.plan(connection, topic)
         expected = None if plan is None else connection.planned(topic, plan)
         make = self._profile_scanner(connection, expected)
         estimate = await self._estimate(make, connection.rate, request, onto)
-        choice = await self._chosen(connection, plan, estimate, request)
+        known = self._connections
+        model, agreed = known.options.model, known.agreed
+        changes, warnings = (None, ()) if plan is None else (plan.changes, plan.warnings)
+        quiet = agreed or (known.was_told(connection) and not changes)
+        revision = "" if plan is None else f", revision {plan.profile.revision}"
+        choice = await self._choice(
+            ScanPlan(
+                f"Profile {connection.title}{revision}",
+                changes,
+                warnings,
+                estimate.cost,
+                agreed,
+                other="" if model is None else f"Ask {_NAMES[model.scanner_name][1]}",
+            ),
+            request,
+            estimate.check,
+            ScanChoice(bool(changes), likely=False, agreed=agreed)
+            if quiet and not warnings
+            else None,
+            lambda choice: known.remember(connection, agreed=choice.agreed),
+        )
         if choice is None:
             self._step("")
             self._connections.dismiss()
@@ -248,38 +282,6 @@ class ScanPlanning:
 
         return make
 
-    async def _chosen(
-        self,
-        connection: AirsConnection,
-        plan: Plan | None,
-        estimate: PlannedScan,
-        request: ScanRequest,
-    ) -> ScanChoice | None:
-        """Return how to scan; ask unless the author agreed and there are no warnings.
-
-        A check always asks, since the question includes its goal.
-        """
-        model = self._connections.options.model
-        changes = None if plan is None else plan.changes
-        warnings = () if plan is None else plan.warnings
-        agreed = self._connections.agreed
-        quiet = agreed or (self._connections.was_told(connection) and not changes)
-        if not (request.flips or request.ask) and quiet and not warnings:
-            return ScanChoice(bool(changes), likely=False, agreed=agreed)
-        revision = "" if plan is None else f", revision {plan.profile.revision}"
-        question = ScanPlan(
-            f"Profile {connection.title}{revision}",
-            changes,
-            warnings,
-            estimate.cost,
-            agreed,
-            other="" if model is None else f"Ask {_NAMES[model.scanner_name][1]}",
-        )
-        choice = await self._answer(question, estimate.check)
-        if choice is not None and not choice.other and not request.flips:
-            self._connections.remember(connection, agreed=choice.agreed)
-        return choice
-
     # --- by models ------------------------------------------------------------------------
 
     async def _planned_by_model(
@@ -300,7 +302,18 @@ class ScanPlanning:
         onto = self._onto(request)
         self._step("estimates the scan …")
         estimate = await self._estimate(make, model.calls.rate, request, onto)
-        choice = await self._chosen_for_model(model, estimate, request)
+        known, (who, _) = self._connections, _NAMES[model.scanner_name]
+        choice = await self._choice(
+            ScanPlan(
+                model.title, (), (), estimate.cost, False, judge=True, other="Ask AIRS", who=who
+            ),
+            request,
+            estimate.check,
+            ScanChoice(apply=False, likely=False, agreed=False)
+            if known.was_told_model(model)
+            else None,
+            lambda _: known.remember_model(model),
+        )
         if choice is None:
             self._step("")
             return None
@@ -309,26 +322,8 @@ class ScanPlanning:
         # Verdicts depend on the template: iterations name it, and the session stores its text.
         template = model.template.current()
         with problems_shown(self._author):
-            keep_template(self._workspace.store, template.id, template.text)
+            self._workspace.store.keep_template(template.id, template.text)
         return self._agreed(make, estimate, choice)
-
-    async def _chosen_for_model(
-        self, model: ModelOptions, estimate: PlannedScan, request: ScanRequest
-    ) -> ScanChoice | None:
-        """Return how to scan; ask unless the author has seen a plan of this model.
-
-        A check always asks.
-        """
-        if not (request.flips or request.ask) and self._connections.was_told_model(model):
-            return ScanChoice(apply=False, likely=False, agreed=False)
-        who, _ = _NAMES[model.scanner_name]
-        question = ScanPlan(
-            model.title, (), (), estimate.cost, False, judge=True, other="Ask AIRS", who=who
-        )
-        choice = await self._answer(question, estimate.check)
-        if choice is not None and not choice.other and not request.flips:
-            self._connections.remember_model(model)
-        return choice
 
 
 # --- the estimate ------------------------------------------------------------------------------
@@ -348,26 +343,31 @@ def estimate_scan(
 ) -> PlannedScan:
     """Order the rows of a scan and estimate its cost. Blocks.
 
-    `before` is the last scan by the same scanner, of any definition; a `forecast` is better than
-    the engine. With `missing` (bool [N]) only these rows are scanned. `used` returns the recorded
-    usage of calls with these settings. Raises ScannerError.
+    `before` is the last scan by the same scanner, of any definition. Without a `forecast`, every
+    row is a likely change. With `missing` (bool [N]) only these rows are scanned. `used` returns
+    the recorded usage of calls with these settings. Raises ScannerError.
     """
     topic, prompts = request.topic, request.prompts
     if forecast is not None:
-        prediction = Prediction(topic, prompts.fingerprint, forecast.likelier)
-        order = forecast_order(forecast.changes)
+        expected = forecast.likelier
+        rows, likely = forecast_order(forecast.changes)
     else:
-        order, prediction = _ordered(engine, topic, prompts, before)
+        # Nothing is known about the effect of an edit: the last verdict is the best guess.
+        rows = likely = np.arange(len(prompts))
+        expected = engine.evaluate_now(topic, prompts).verdicts.triggered
+        if before is not None:
+            answers = answers_for(before, prompts.keys)
+            expected = np.where(is_answered(answers), answers, expected).astype(np.int8)
+    prediction = Prediction(topic, prompts.fingerprint, expected)
     # An SQLite connection belongs to one thread.
     with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
         scanner = make(cache)
         known, settings = scanner.known(topic, prompts), scanner.settings
         expense = None
-        if isinstance(scanner, PaidScanner):
+        if isinstance(scanner, ModelScanner):
             expense = scanner.expense(topic, prompts.prompts.to_list(), used(settings))
-    rows, likely = order.rows, order.likely_rows
     if missing is not None:
-        rows = likely = order.rows[missing[order.rows]]
+        rows = likely = rows[missing[rows]]
     cost = ScanCost(
         len(rows),
         int(known[rows].sum()),
@@ -378,24 +378,3 @@ def estimate_scan(
         expense,
     )
     return PlannedScan(make, rows, likely, cost, prediction, known, settings, forecast)
-
-
-def _ordered(
-    engine: Engine, topic: Topic, prompts: PromptSet, before: Evaluation | None
-) -> tuple[ScanOrder, Prediction]:
-    judged = engine.evaluate_now(topic, prompts)
-    now = judged.verdicts
-    if before is None:
-        order = scan_order(None, None, np.full(len(prompts), ABSENT, np.int8))
-        return order, Prediction(topic, prompts.fingerprint, now.triggered)
-    then = engine.evaluate_now(before.topic, prompts).verdicts
-    flipped = now.triggered != then.triggered
-    # Without a change by the engine, the last verdict is the best guess.
-    answers = answers_for(before, prompts.keys)
-    expected = np.where(is_answered(answers) & ~flipped, answers, now.triggered)
-    prediction = Prediction(topic, prompts.fingerprint, expected.astype(np.int8))
-    threshold = judged.settings.threshold
-    threshold = 0.5 if threshold is None else min(max(threshold, 0.001), 0.999)
-    earlier = codes_for(before, prompts.keys, prompts.expected)
-    order = scan_order(movement(then.score, now.score, threshold), flipped, earlier)
-    return order, prediction

@@ -14,7 +14,8 @@ import numpy as np
 from guardtui.app.context import Context
 from guardtui.app.scan.plan import FlipGrounds
 from guardtui.app.scan.record import iteration_of
-from guardtui.domain.estimates import BOUNDED_RATES, Estimate, RateEstimate
+from guardtui.app.stoppable import run_stoppable
+from guardtui.domain.estimates import Estimate
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.guardrail import ENGINE, ScannerSettings, forecast_settings
 from guardtui.domain.prompts import PromptSet
@@ -85,35 +86,28 @@ class Forecasting:
         """
         if self._engine.waiting(prompts):
             return None
-        answered = scan.verdicts.triggered
-        forecaster = self._estimating(scan, prompts)
+        check, known, scanner = self._check, self._fitted, self._engine.scanner
+        forecaster = None
+        if check is not None and check.is_of(scan):
+            forecaster = check.forecaster
+        if forecaster is None and known is not None:
+            earlier = known.forecaster if known.serves(self._scans(), prompts, scanner) else None
+            if earlier is not None and earlier.grounds.settings.kind == scan.settings.kind:
+                forecaster = earlier
+        if forecaster is None:
+            reader = self._reader_of(scanner)
+            forecaster = self._scan_forecast.forecaster(scan, prompts, reader)
         if forecaster is None:
             return None
         try:
-            forecast = await asyncio.to_thread(forecaster.forecast, scan.topic, answered=answered)
+            forecast = await asyncio.to_thread(
+                forecaster.forecast, scan.topic, answered=scan.verdicts.triggered
+            )
         except ScannerError:
             return None  # already reported by the preview with the same engine
         if forecast is None:
             return None
-        expected = forecast.rates
-        rates = (expected.coverage, expected.tpr, expected.tnr, expected.accuracy)
-        return Estimate(
-            {
-                name: None if rate is None else RateEstimate(rate.value, rate.low, rate.high)
-                for name, rate in zip(BOUNDED_RATES, rates, strict=True)
-            }
-        )
-
-    def _estimating(self, scan: Evaluation, prompts: PromptSet) -> Forecaster | None:
-        """Return the forecaster for estimates of a scan, or None."""
-        check, known, scanner = self._check, self._fitted, self._engine.scanner
-        if check is not None and check.is_of(scan) and check.forecaster is not None:
-            return check.forecaster
-        if known is not None and known.serves(self._scans(), prompts, scanner):
-            earlier = known.forecaster
-            if earlier is not None and earlier.grounds.settings.kind == scan.settings.kind:
-                return earlier
-        return self._scan_forecast.forecaster(scan, prompts, self._reader_of(scanner))
+        return Estimate(forecast.rates.by_name)
 
     def close(self) -> None:
         """Cancel a fit that runs in a thread."""
@@ -124,14 +118,16 @@ class Forecasting:
         scans = self._scans()
         if not scans:
             return None
-        stop = threading.Event()
-        try:
-            return await asyncio.to_thread(
-                self._forecast, topic, scans, prompts, self._engine.scanner, stop.is_set
-            )
-        except asyncio.CancelledError:
-            stop.set()
-            raise
+        scanner = self._engine.scanner
+
+        def forecast(stopped: Stopped) -> Forecast | None:
+            try:
+                forecaster = self._forecaster(scans, prompts, scanner, stopped)
+                return None if forecaster is None else forecaster.forecast(topic, stopped)
+            except ScannerError:
+                return None  # already reported by the preview with the same engine
+
+        return await run_stoppable(forecast)
 
     def grounds(
         self,
@@ -163,25 +159,17 @@ class Forecasting:
         if not answered:
             return None
         scanner = self._engine.scanner
-        stop = threading.Event()
-
-        def checked() -> Trust | None:
-            reader = self._reader_of(scanner)
-            return check_forecasts(
+        return await run_stoppable(
+            lambda stopped: check_forecasts(
                 evaluations,
                 answered[0],
                 prompts,
-                reader,
+                self._reader_of(scanner),
                 scanner.settings_for(prompts),
-                stopped=stop.is_set,
+                stopped=stopped,
                 recorded=recorded_forecasts(iterations),
             )
-
-        try:
-            return await asyncio.to_thread(checked)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
+        )
 
     def forecaster(self, prompts: PromptSet, stopped: Stopped = lambda: False) -> Forecaster | None:
         """Return the forecaster of previews; None if there are too few verdicts. Blocks.
@@ -201,9 +189,17 @@ class Forecasting:
         """Return the forecaster, refitted if the scans changed; None if stopped."""
         with self._one_at_a_time:
             known = self._fitted
-            if known is None or not known.serves(scans, prompts, scanner):
-                known = self._fit(scans, prompts, scanner, stopped)
-        return None if known is None else known.forecaster
+            if known is not None and known.serves(scans, prompts, scanner):
+                return known.forecaster
+            try:
+                reader = self._reader_of(scanner)
+                forecaster = fit(scans, guardrails(scans)[0], prompts, reader, stopped=stopped)
+                if forecaster is None:
+                    return None
+            except ForecastError:
+                forecaster = None
+            self._fitted = _Fitted(scans, prompts.fingerprint, scanner, forecaster)
+            return forecaster
 
     def _scans(self) -> tuple[Evaluation, ...]:
         return tuple(
@@ -212,39 +208,6 @@ class Forecasting:
             if iteration.evaluation.settings.kind != ENGINE
             and self._follows(iteration.evaluation.settings)
         )
-
-    def _forecast(
-        self,
-        topic: Topic,
-        scans: tuple[Evaluation, ...],
-        prompts: PromptSet,
-        scanner: LocalScanner,
-        stopped: Stopped,
-    ) -> Forecast | None:
-        try:
-            forecaster = self._forecaster(scans, prompts, scanner, stopped)
-            return None if forecaster is None else forecaster.forecast(topic, stopped)
-        except ScannerError:
-            return None  # already reported by the preview with the same engine
-
-    def _fit(
-        self,
-        scans: tuple[Evaluation, ...],
-        prompts: PromptSet,
-        scanner: LocalScanner,
-        stopped: Stopped,
-    ) -> _Fitted | None:
-        """Fit to these scans; None if stopped."""
-        reader = self._reader_of(scanner)
-        try:
-            forecaster = fit(scans, guardrails(scans)[0], prompts, reader, stopped=stopped)
-        except ForecastError:
-            forecaster = None
-        else:
-            if forecaster is None:
-                return None
-        self._fitted = _Fitted(scans, prompts.fingerprint, scanner, forecaster)
-        return self._fitted
 
     def _reader_of(self, scanner: LocalScanner) -> EngineReader:
         """Return the reader of an engine, with the features of the last prompts cached."""

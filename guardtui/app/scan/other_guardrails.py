@@ -16,7 +16,6 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.prompts import PromptSet
 from guardtui.scanners.base import ScannerError
-from guardtui.session.confirmed_labels import confirm_labels, read_confirmed
 from guardtui.session.other_verdicts import OtherVerdicts, other_verdicts, suspect_labels
 from guardtui.session.session import Iteration
 from guardtui.session.workspace import Workspace
@@ -82,7 +81,7 @@ class OtherGuardrails:
         if evaluation is None or prompts is None:
             return None
         if self._confirmed is None:
-            self._confirmed = read_confirmed(self._workspace.store)
+            self._confirmed = self._workspace.store.confirmed_labels()
         confirmed = np.isin(prompts.keys, np.array(sorted(self._confirmed), np.uint64))
         return LabelDoubts(evaluation, prompts, state.iterations, self._engine, confirmed)
 
@@ -92,7 +91,7 @@ class OtherGuardrails:
         Returns whether they are confirmed now. Raises StoreError.
         """
         store = self._workspace.store
-        right = not read_confirmed(store).issuperset(keys)
-        confirm_labels(store, keys, right=right)
-        self._confirmed = read_confirmed(store)
+        right = not store.confirmed_labels().issuperset(keys)
+        store.confirm_labels(keys, right=right)
+        self._confirmed = store.confirmed_labels()
         return right

@@ -5,8 +5,6 @@ A check of likely flips scans the most informative prompts until coverage is pre
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -15,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.app.ports import Question
+from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation, should_trigger
-from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.forecast.engine_features import EngineReader
-from guardtui.forecast.expected import Expected
 from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fit
 from guardtui.scanners.local.scanner import Stopped
 from guardtui.scanners.models.expense import CallExpense
@@ -65,47 +62,6 @@ class EndReason(StrEnum):
     NO_DOUBT = "no other prompt is in doubt"
     BUDGET = "the budget of the judge is spent"
     FAILURES = f"{GIVE_UP_AFTER} prompts in a row got no verdict"
-
-
-@dataclass(frozen=True, slots=True)
-class FlipStatus:
-    """State of a check: the expected coverage and the calls made.
-
-    `ended` is None while it runs.
-    """
-
-    goal: FlipGoal
-    coverage: Expected
-    calls: int
-    ended: EndReason | None = None
-
-    @property
-    def checked(self) -> CheckedCoverage:
-        """The status for reports."""
-        return CheckedCoverage(
-            RateEstimate(self.coverage.value, self.coverage.low, self.coverage.high),
-            self.goal.within,
-            self.calls,
-            self.goal.calls,
-            "stopped" if self.ended is None else str(self.ended),
-        )
-
-    @property
-    def text(self) -> str:
-        """A sentence with the expected coverage, the calls, and why the check ended."""
-        reason = "" if self.ended is None else f"; {self.ended}"
-        return (
-            f"Coverage is expected at {expected_text(self.coverage)} after "
-            f"{count_text(self.calls, 'call')} (wanted ±{self.goal.within:g}){reason}."
-        )
-
-
-def expected_text(expected: Expected) -> str:
-    """Return a figure with its interval: `0.872 [0.812 – 0.921], ±0.055`."""
-    return (
-        f"{expected.value:.3f} [{expected.low:.3f} – {expected.high:.3f}], "
-        f"±{expected.half_width:.3f}"
-    )
 
 
 # --- the question to the author --------------------------------------------------------------
@@ -189,7 +145,7 @@ class FlipPlan(Question[ScanChoice]):
     """
 
     scan: ScanPlan
-    coverage: Expected
+    coverage: RateEstimate
     scans: int
     doubtful: int
     known: int
@@ -247,12 +203,7 @@ class FlipGrounds:
 
     async def forecast_beside(self, so_far: Evaluation | None) -> Forecast:
         """Forecast in a thread. Raises as `forecast`."""
-        stop = threading.Event()
-        try:
-            forecast = await asyncio.to_thread(self.forecast, so_far, stop.is_set)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
+        forecast = await run_stoppable(lambda stopped: self.forecast(so_far, stopped))
         assert forecast is not None  # noqa: S101 - only cancelling stops it
         return forecast
 
@@ -285,7 +236,8 @@ class FlipCheck:
         self.known = int(known[self.doubtful].sum())
         """How many of these are cached."""
         assert first.rates.coverage is not None  # noqa: S101 - `FlipGrounds.forecast` sees to it
-        self.status = FlipStatus(goal, first.rates.coverage, 0)
+        self.status = CheckedCoverage(first.rates.coverage, goal.within, 0, goal.calls, "")
+        """The expected coverage and the calls made."""
 
     @classmethod
     async def begin(
@@ -307,7 +259,7 @@ class FlipCheck:
 
     def aim(self, goal: FlipGoal) -> None:
         """Set the goal. Only before the first round."""
-        self.status = replace(self.status, goal=goal)
+        self.status = replace(self.status, within=goal.within, most_calls=goal.calls)
 
     async def next_rows(self, so_far: Evaluation) -> NDArray[np.intp]:
         """Return the rows to scan next, intp [k], the most informative first; empty at the end."""
@@ -321,8 +273,8 @@ class FlipCheck:
         doubtful = doubtful[~self._asked[doubtful]]
         rows = self._affordable(doubtful)
         ended = self._end(coverage, so_far, in_doubt=len(doubtful) > 0, affordable=len(rows) > 0)
-        self.status = FlipStatus(self._goal, coverage, self._calls, ended)
-        if ended is not None:
+        self.status = replace(self.status, coverage=coverage, calls=self._calls, ended=ended)
+        if ended:
             return np.empty(0, np.intp)
         self._asked[rows] = True
         self._last = rows
@@ -334,30 +286,26 @@ class FlipCheck:
         return int(np.count_nonzero(self._asked))
 
     @property
-    def _goal(self) -> FlipGoal:
-        return self.status.goal
-
-    @property
     def _calls(self) -> int:
         return int(self._costs[self._asked].sum())
 
     def _end(
-        self, coverage: Expected, so_far: Evaluation, *, in_doubt: bool, affordable: bool
-    ) -> EndReason | None:
-        if coverage.half_width <= self._goal.within:
+        self, coverage: RateEstimate, so_far: Evaluation, *, in_doubt: bool, affordable: bool
+    ) -> str:
+        if coverage.half_width <= self.status.within:
             return EndReason.WITHIN
         if so_far.verdicts.beyond_budget:
             return EndReason.BUDGET
         if self._failures >= GIVE_UP_AFTER:
             return EndReason.FAILURES
         if affordable:
-            return None
+            return ""
         return EndReason.CALLS if in_doubt else EndReason.NO_DOUBT
 
     def _affordable(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the first of these rows that fit into a round and the remaining calls."""
-        remaining = self._goal.calls - self._calls
-        most = min(remaining, max(_SMALLEST_ROUND, self._goal.calls // _ROUNDS))
+        remaining = self.status.most_calls - self._calls
+        most = min(remaining, max(_SMALLEST_ROUND, self.status.most_calls // _ROUNDS))
         return rows[np.cumsum(self._costs[rows]) <= most]
 
     def _count_failures(self, so_far: Evaluation) -> None:

@@ -92,10 +92,10 @@ async def record(
         session.record(iteration)
         return iteration
     iteration = replace(known, evaluation=evaluation)
-    await asyncio.to_thread(workspace.complete, iteration)
+    await asyncio.to_thread(workspace.store.complete_iteration, iteration)
     session.complete(iteration)
     if keep:
-        await asyncio.to_thread(workspace.write_decision, known.number, Decision.KEEP)
+        await asyncio.to_thread(workspace.store.decide, known.number, Decision.KEEP)
         return session.decide(known.number, Decision.KEEP)
     return iteration
 
@@ -323,8 +323,10 @@ class MeasuredDefinitions:
     def _record(self) -> None:
         """Record the last measured definition."""
         measured, self._pending = self._pending, None
-        if measured is None or (self._known and _is_same(measured, self._known[0])):
+        if measured is None:
             return
+        if self._known and measured == replace(self._known[0], created=measured.created):
+            return  # nothing but the time is new
         others = [other for other in self._known if other.topic != measured.topic]
         self._known = [measured, *others][:MEASURED_AT_MOST]
         self._unwritten.append(measured)
@@ -370,8 +372,3 @@ def _figures(evaluation: Evaluation, forecast: Forecast | None) -> Figures | Non
     if coverage is None or tpr is None or tnr is None:
         return None
     return Figures(coverage, tpr, tnr, metrics.prompts)
-
-
-def _is_same(measured: MeasuredDefinition, other: MeasuredDefinition) -> bool:
-    """Return whether two are equal except for their time."""
-    return replace(measured, created="") == replace(other, created="")

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.estimates import BOUNDED_RATES, RateEstimate
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.guardrail import (
@@ -194,12 +193,8 @@ def forecast_before(forecast: Forecast, scan: Evaluation) -> ForecastBefore | No
     fits = scan.key.same_subject(forecast.topic, forecast.prompt_set)
     if not fits or grounds.settings.guardrail != scan.settings.guardrail:
         return None
-    expected = (rates.coverage, rates.tpr, rates.tnr, rates.accuracy)
     return ForecastBefore(
-        {
-            name: None if rate is None else RateEstimate(rate.value, rate.low, rate.high)
-            for name, rate in zip(BOUNDED_RATES, expected, strict=True)
-        },
+        rates.by_name,
         grounds.scans,
         grounds.asked,
         forecast.triggers.astype(np.float32),

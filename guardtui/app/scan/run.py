@@ -14,17 +14,19 @@ from guardtui.app.ports import Job
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.scan.ask import PlannedScan, ScanPlanning
 from guardtui.app.scan.forecasting import Forecasting
-from guardtui.app.scan.plan import FlipCheck, FlipStatus, ScanRequest
+from guardtui.app.scan.plan import FlipCheck, ScanRequest
 from guardtui.app.scan.record import ScanResults, record, recorded_text
 from guardtui.app.scan.recorded_forecast import forecast_before
 from guardtui.app.state import AppState, ScanStatus, StopReason, with_session
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import capitalized
+from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.guardrail import Guardrail
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.vectors import cache_folder
+from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.evaluator import RemoteEvaluator
-from guardtui.session.verdict_cache import SqliteVerdicts
 
 SHOW_EVERY = 0.25
 """Seconds between two evaluations of a running scan."""
@@ -249,7 +251,7 @@ class Scans:
         *,
         problem: bool = False,
         stopped: StopReason | None = None,
-        check: FlipStatus | None = None,
+        check: CheckedCoverage | None = None,
     ) -> None:
         """Publish the current step of the scan; "" clears it."""
         who = self._connections.who
@@ -295,7 +297,7 @@ class Scans:
             step = f"stopped{cause}: {metrics.total} of {metrics.prompts} verdicts, kept"
         check = None if self._check is None else self._check.status
         if check is not None and evaluation is not None:
-            step += f". {check.text}"
+            step += f"; {check.text}"
         if check is not None and by is StopReason.AUTHOR:
             self._planning.stopped(check)
         self._step(step, problem=True, stopped=by, check=check)
@@ -321,7 +323,7 @@ class Scans:
                 request.topic, request.prompts, check.next_rows, run.onto, epochs=epochs
             )
             if not check.asked:
-                self._step(check.status.text)
+                self._step(f"{capitalized(check.status.text)}.")
                 self._preview.request()
                 return
         # The threshold may have changed during the scan.
@@ -354,10 +356,9 @@ class Scans:
         if check is None:
             self._step(recorded_text(iteration), problem=bool(evaluation.metrics.errors))
             return
-        self._step(
-            f"{check.status.text} #{iteration.number}", problem=bool(evaluation.metrics.errors)
-        )
-        self._author.notify(f"{check.status.text} {_NOT_WHOLE}", seconds=READING_TIME)
+        text = f"{capitalized(check.status.text)}."
+        self._step(f"{text} #{iteration.number}", problem=bool(evaluation.metrics.errors))
+        self._author.notify(f"{text} {_NOT_WHOLE}", seconds=READING_TIME)
 
     async def close(self) -> None:
         """Close the cache of verdicts."""

@@ -24,7 +24,7 @@ from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import FITTED, Wanted
 from guardtui.domain.profile import closed_by_default
 from guardtui.domain.profile_evaluation import ProfileEvaluation
-from guardtui.domain.profile_labels import TopicPrompts, all_prompts
+from guardtui.domain.profile_labels import all_prompts
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
@@ -140,7 +140,7 @@ def _say_findings(inputs: AuditInputs) -> None:
 
 
 def _evaluate(inputs: AuditInputs, scanner: Scanner, *, closed: bool) -> ProfileEvaluation:
-    together = all_prompts([TopicPrompts(topic.topic, topic.prompts) for topic in inputs.topics])
+    together = all_prompts([(topic.topic, topic.prompts) for topic in inputs.topics])
     scan = ProfileScan(scanner)
 
     async def evaluate() -> ProfileEvaluation:

@@ -188,7 +188,7 @@ def _rows_in_doubt(
     wanted = measured_with(run.settings.guardrail, epochs)
     guardrail = recorded_guardrail(request.topic, wanted)
     recorded = forecast_recorded(request.topic, topic, prompts, guardrail, LocalScanner())
-    rows = forecast_order(recorded.forecast.changes).likely_rows
+    _, rows = forecast_order(recorded.forecast.changes)
     note(
         f"{len(rows):,} of {len(prompts):,} prompts may change, by the forecast of "
         f"{guardrail_text(guardrail.settings)}; the others are not asked"

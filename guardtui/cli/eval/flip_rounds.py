@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.app.scan.plan import FlipCheck, FlipGoal, FlipGrounds, expected_text
+from guardtui.app.scan.plan import FlipCheck, FlipGoal, FlipGrounds
 from guardtui.app.scan.recorded_forecast import explained, not_recorded, recorded_guardrail
 from guardtui.cli.diagnostics import note
 from guardtui.domain.forecast_record import CheckedCoverage
@@ -53,11 +53,12 @@ class FlipRounds:
         note(
             f"{len(check.doubtful):,} of {len(self.prompts):,} prompts are in doubt, by the "
             f"forecast of {guardrail_text(settings)}: coverage "
-            f"{expected_text(check.status.coverage)}; at most {self.goal.calls:,} calls"
+            f"{check.status.coverage.text}; at most {self.goal.calls:,} calls"
         )
         return check
 
     @property
     def checked(self) -> CheckedCoverage | None:
         """The result of the check; None before it began."""
-        return None if self.check is None else self.check.status.checked
+        status = None if self.check is None else self.check.status
+        return status and replace(status, ended=status.ended or "stopped")

@@ -29,7 +29,7 @@ from guardtui.reports.json_data import encode, guardrail_of
 
 if TYPE_CHECKING:
     from guardtui.app.scan.recorded_forecast import RecordedForecast
-    from guardtui.forecast.expected import Expected
+    from guardtui.domain.estimates import RateEstimate
     from guardtui.session.session import Iteration
 
 LIMIT = 20
@@ -192,7 +192,7 @@ def _rates(report: RecordedForecast) -> Iterator[Block]:
         )
 
 
-def interval_of(figure: Expected | None) -> str:
+def interval_of(figure: RateEstimate | None) -> str:
     """Return the interval of an expected figure, or ""."""
     return "" if figure is None else interval_text(Interval(figure.low, figure.high))
 

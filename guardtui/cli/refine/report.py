@@ -13,7 +13,7 @@ from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import HeldOut, Proposal
 from guardtui.advice.search import SearchResult
 from guardtui.app.advice.ideas import gain_text
-from guardtui.domain.definition_edits import definition_edits
+from guardtui.domain.definition_changes import definition_edits
 from guardtui.domain.document import (
     Block,
     Bullets,

@@ -29,14 +29,14 @@ from guardtui.cli.score.graders import grader_maker, model_role_option, models_n
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import located
 from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs
-from guardtui.reports.score_base import ScoreReport
 from guardtui.reports.score_document import FORMATS, write_scores
+from guardtui.reports.score_report import ScoreReport
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scorer.matching import finds_empty_target
 from guardtui.scorer.models import GraderModel
 from guardtui.scorer.types import is_unscored
+from guardtui.session.caches import SqliteCache, open_answers
 from guardtui.session.graders import Graders, ScoreError
-from guardtui.session.score_cache import AnswerCache
 from guardtui.session.score_run import (
     NamedScorer,
     RowScores,
@@ -210,12 +210,12 @@ def _graders(
     fresh: bool,
 ) -> Graders:
     """Return the named models, from --model or by role. Raises InputError."""
-    cache: list[AnswerCache] = []
+    cache: list[SqliteCache] = []
 
-    def opened() -> AnswerCache:
+    def opened() -> SqliteCache:
         # Only a run with a model needs the file.
         if not cache:
-            cache.append(AnswerCache(cache_folder()))
+            cache.append(open_answers(cache_folder()))
             if not cache[0].works:
                 diagnostics.warn(
                     f"{cache[0].path}: cannot be used, so grades are not cached\n"

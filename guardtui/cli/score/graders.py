@@ -63,7 +63,7 @@ class Grader:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._model.aclose()
+        await self._model.client.aclose()
 
 
 def grader_maker(
@@ -77,25 +77,26 @@ def grader_maker(
     keys: list[ModelKeys] = []
 
     def make(text: str) -> tuple[str, GraderModel]:
+        from guardtui.http.client import model_client
         from guardtui.http.limits import AdaptiveLimit
         from guardtui.http.model_keys import ModelKeys
-        from guardtui.http.openai import ChatModel, parse_model
+        from guardtui.http.openai import PATH, ChatModel, parse_model
         from guardtui.http.retries import Retries
 
         url, name = parse_model(text, allow_http=allow_http)
         if not keys:
             keys.append(ModelKeys(urls=_urls(models, allow_http)))
         key = keys[0].find(url)
-        model = ChatModel(
+        client = model_client(
             url,
-            name,
+            PATH,
             key.secret,
             limit=AdaptiveLimit(concurrency),
             retries=Retries(attempts=retries + 1, base=0.5),
             allow_http=allow_http,
         )
         full = f"{url}#{name}"
-        return full, Grader(model, full, key.variable)
+        return full, Grader(ChatModel(client, name), full, key.variable)
 
     return make
 

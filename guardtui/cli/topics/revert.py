@@ -25,7 +25,7 @@ from guardtui.cli.options import FILE
 from guardtui.cli.topics.author import TerminalAuthor
 from guardtui.cli.topics.wait import is_live, wait_options
 from guardtui.scanners.airs.connection import AirsConnection
-from guardtui.scanners.airs.lifecycle import Reverted
+from guardtui.scanners.airs.undo_journal import Reverted
 from guardtui.session.applied import AppliedLog
 from guardtui.session.report_reader import has_session
 from guardtui.session.store import SessionStore
@@ -65,7 +65,7 @@ def revert(
         done = None
         for number, step in enumerate(steps):
             with failures_told(_so_far(number)):
-                shown = await connection.plan_revert(step.way)
+                shown = await connection.revert(step.way, send=False)
             question = ShowChanges.of(connection, shown, reverts=True)
             author.show(question)
             if dry_run:

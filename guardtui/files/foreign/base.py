@@ -1,39 +1,27 @@
-"""The parts shared by readers of foreign formats: input, result, and format detection."""
+"""The parts shared by readers of foreign formats: input, options, and the mapping of columns."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from shlex import quote
-from typing import Any, Protocol, cast
+from typing import Any
 
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_reading import Unlabelled
 from guardtui.domain.prompts import FALSE, LISTED, PROMPT_BYTES, SPREADSHEET_TRUE, TRUE
 from guardtui.domain.topic import Intent
-from guardtui.files.problems import FileError, decode, json_problem, read_bytes
-from guardtui.files.source_positions import json_lines
+from guardtui.files.chats import last_user_text, looks_like_chat, read_chat
+from guardtui.files.json_rows import holds_lone_surrogate
+from guardtui.files.problems import FileError, decode, read_bytes
+from guardtui.files.source_positions import json_lines, text_of
 from guardtui.files.table_formats import unpack, unpacked_name
 from guardtui.files.yaml_documents import load_yaml
-
-FORMATS = {
-    "inspect": "guardtui.files.foreign.inspect_samples",
-    "promptfoo": "guardtui.files.foreign.promptfoo",
-    "openai-guardrails": "guardtui.files.foreign.openai_guardrails",
-    "nemo": "guardtui.files.foreign.nemo",
-    "table": "guardtui.files.foreign.table",
-    "lines": "guardtui.files.foreign.lines",
-}
-"""Module of each format by name."""
-
-_IF_NO_OTHER = ("table", "lines")
-"""Formats that match almost any file: used only if no other format is recognised."""
 
 
 class ForeignError(GuardtuiError):
@@ -63,98 +51,20 @@ class Problems:
         raise ForeignError("\n".join(shown))
 
 
-@dataclass(frozen=True, slots=True)
-class ImportOptions:
-    """How the author wants the input to be read; empty fields are detected.
-
-    `true` are the values that mean that a prompt belongs to the topic (all others mean that it does
-    not). `label` applies to every prompt. `intent` is that of the new set. `unlabelled` says what a
-    prompt with an empty label is: by default an error, or false if there are values in `true`.
-    `sheet` is that of a workbook.
-    """
-
-    prompt_column: str = ""
-    expected_column: str = ""
-    true: tuple[str, ...] = ()
-    guardrail: str = ""
-    label: bool | None = None
-    intent: Intent = Intent.BLOCK
-    unlabelled: Unlabelled | None = None
-    sheet: str = ""
-
-    def leaves_out(self, value: Any) -> bool:
-        """Return whether a prompt with this label is left out because it is empty."""
-        return self.unlabelled is Unlabelled.LEAVE_OUT and _is_empty(value)
-
-    def label_of(self, value: Any) -> bool | None:
-        """Return the label for a value, or None."""
-        if _is_empty(value):
-            as_false = self.unlabelled is Unlabelled.FALSE
-            return False if as_false or (self.true and self.unlabelled is None) else None
-        if self.true:
-            return _word(value) in {_word(true_value) for true_value in self.true}
-        word = _word(value)
-        return True if word in TRUE else False if word in FALSE else None
-
-    def expected(self, should_trigger: bool) -> bool:
-        """Return the label of a prompt on which a guardrail should or should not trigger."""
-        return should_trigger is (self.intent is Intent.BLOCK)
-
-    def not_a_label(self, value: Any) -> str:
-        """Return why a value is not a label, and the remedy."""
-        if _is_empty(value):
-            return (
-                "the label is empty: write one, or choose --unlabelled leave-out (without such "
-                "prompts) or --unlabelled false"
-            )
-        text = value if isinstance(value, str) else _word(value)
-        shown = repr(text if len(text) <= 40 else f"{text[:39]}…")
-        true = quote(str(value)) if _word(value) in SPREADSHEET_TRUE else "VALUE"
-        return (
-            f"{shown} is not a label: write true or false, or name true values with --true {true}"
-        )
-
-
-def _is_empty(value: Any) -> bool:
-    """Return whether a label is missing: null, not a number, or blank."""
-    return value is None or value != value or (isinstance(value, str) and not value.strip())
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip().lower()
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignRow:
-    """One labelled prompt, with its location and further columns."""
-
-    path: Path
-    line: int
-    prompt: str
-    expected: bool
-    extra: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignPrompts:
-    """The prompts that were read; `intent` if the input has one, `notes` for the author."""
-
-    rows: Sequence[ForeignRow]
-    intent: Intent | None = None
-    notes: Sequence[str] = ()
-
-
 class ForeignInput:
-    """A file; read and parsed once for all formats."""
+    """A file; read and parsed once for all formats. Its problems are collected."""
 
-    def __init__(self, path: Path, content: bytes | None = None) -> None:
+    def __init__(
+        self, path: Path, content: bytes | None = None, problems: Problems | None = None
+    ) -> None:
         """Store the arguments; with `content`, the path is not read."""
         self.path = path
         self._content = content
+        self._problems = Problems() if problems is None else problems
+
+    def report(self, message: str, line: int | None = None) -> None:
+        """Add a problem to those of all inputs."""
+        self._problems.add(self.path, message, line)
 
     @cached_property
     def content(self) -> bytes:
@@ -200,85 +110,181 @@ class ForeignInput:
             raise
 
 
-class FormatReader(Protocol):
-    """Interface of the modules of this package."""
-
-    TITLE: str
-    """The format in a few words."""
-
-    OPTIONS: tuple[str, ...]
-    """Fields of `ImportOptions` that it uses, besides `intent`."""
-
-    def recognises(self, source: ForeignInput) -> bool:
-        """Return whether the input is probably in this format. May raise FileError."""
-        ...
-
-    def read(
-        self, source: ForeignInput, mapped: ImportOptions, problems: Problems
-    ) -> ForeignPrompts:
-        """Read the prompts; errors of single prompts go to `problems`. Raises FileError."""
-        ...
+# --- options ------------------------------------------------------------------------------------
 
 
-def reader_of(name: str) -> FormatReader:
-    """Return the reader of a format."""
-    return cast("FormatReader", import_module(FORMATS[name]))
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How the author wants the input to be read; empty fields are detected.
+
+    `true` are the values that mean that a prompt belongs to the topic (all others mean that it does
+    not). `label` applies to every prompt. `intent` is that of the new set. `unlabelled` says what a
+    prompt with an empty label is: by default an error, or false if there are values in `true`.
+    `sheet` is that of a workbook.
+    """
+
+    prompt_column: str = ""
+    expected_column: str = ""
+    true: tuple[str, ...] = ()
+    guardrail: str = ""
+    label: bool | None = None
+    intent: Intent = Intent.BLOCK
+    unlabelled: Unlabelled | None = None
+    sheet: str = ""
+
+    def label_of(self, value: Any) -> bool | None:
+        """Return the label for a value, or None."""
+        if _is_empty(value):
+            as_false = self.unlabelled is Unlabelled.FALSE
+            return False if as_false or (self.true and self.unlabelled is None) else None
+        word = _word(value)
+        if self.true:
+            return word in map(_word, self.true)
+        return True if word in TRUE else False if word in FALSE else None
+
+    def expected(self, should_trigger: bool) -> bool:
+        """Return the label of a prompt on which a guardrail should or should not trigger."""
+        return should_trigger is (self.intent is Intent.BLOCK)
 
 
-def recognised(source: ForeignInput) -> str:
-    """Return the name of the format of the input. Raises ForeignError and FileError."""
-    source.content  # noqa: B018 - raises FileError for an unreadable file
-    formats = [
-        name for name in FORMATS if name not in _IF_NO_OTHER and _recognises(name, source)
-    ] or [name for name in _IF_NO_OTHER if _recognises(name, source)]
-    if len(formats) == 1:
-        return formats[0]
-    if formats:
-        raise ForeignError(
-            f"{source.path}: this could be {' or '.join(formats)}\n"
-            f"  choose one with --from {'|'.join(formats)}"
+def _is_empty(value: Any) -> bool:
+    """Return whether a label is missing: null, not a number, or blank."""
+    return value is None or value != value or (isinstance(value, str) and not value.strip())
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip().lower()
+
+
+def _not_a_label(value: Any) -> str:
+    """Return why a value is not a label, and the remedy."""
+    if _is_empty(value):
+        return (
+            "the label is empty: write one, or choose --unlabelled leave-out (without such "
+            "prompts) or --unlabelled false"
         )
-    _require_whole(source)
-    names = ", ".join(FORMATS)
-    raise ForeignError(
-        f"{source.path}: the format is not recognised\n  name it with --from, one of: {names}"
-    )
+    text = value if isinstance(value, str) else _word(value)
+    shown = repr(text if len(text) <= 40 else f"{text[:39]}…")
+    true = quote(str(value)) if _word(value) in SPREADSHEET_TRUE else "VALUE"
+    return f"{shown} is not a label: write true or false, or name true values with --true {true}"
 
 
-def _require_whole(source: ForeignInput) -> None:
-    """Raise FileError for a YAML or JSON file, by extension, that cannot be parsed."""
-    if source.ending in (".yaml", ".yml"):
-        source.yaml  # noqa: B018 - raises FileError with the place of the error
-    elif source.ending == ".co":
-        require_colang_1(source.path, source.text)
-    elif source.ending == ".json":
+# --- rows ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of an input: its prompt, its label, and further values as columns.
+
+    A prompt is a text, or a conversation, whose last message of the user is taken. `expected` is
+    the label if the format decides it; otherwise it is read from the value `label`. The names of
+    both are for messages, and for the column of a conversation.
+    """
+
+    line: int
+    prompt: Any
+    label: Any = None
+    expected: bool | None = None
+    prompt_name: str = "prompt"
+    label_name: str = "label"
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignRow:
+    """One labelled prompt, with its location and further columns."""
+
+    path: Path
+    line: int
+    prompt: str
+    expected: bool
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignPrompts:
+    """The prompts that were read; `intent` if the input has one, `notes` for the author."""
+
+    rows: Sequence[ForeignRow]
+    intent: Intent | None = None
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A foreign format: `title` in a few words, and the fields of `ImportOptions` that it uses.
+
+    `recognises` returns whether an input is probably in this format; it may raise FileError. `read`
+    reads the prompts, reports errors of single prompts to the input, and raises FileError.
+    """
+
+    title: str
+    options: tuple[str, ...]
+    recognises: Callable[[ForeignInput], bool]
+    read: Callable[[ForeignInput, ImportOptions], ForeignPrompts]
+
+
+def mapped(
+    source: ForeignInput,
+    entries: Iterable[Entry],
+    options: ImportOptions,
+    intent: Intent | None = None,
+    notes: Sequence[str] = (),
+) -> ForeignPrompts:
+    """Return a row for each entry; entries without a label are left out if that is wanted.
+
+    Problems of entries are reported; `notes` follow those on the rows.
+    """
+    rows: list[ForeignRow] = []
+    left_out = several = 0
+    for entry in entries:
+        label = entry.expected if options.label is None else options.label
+        if label is None:
+            label = options.label_of(entry.label)
+        if label is None and options.unlabelled is Unlabelled.LEAVE_OUT and _is_empty(entry.label):
+            left_out += 1
+            continue
         try:
-            json.loads(source.text)
-        except json.JSONDecodeError as error:
-            problem, line = json_problem(error)
-            raise FileError(
-                source.path, f"invalid JSON: {problem}", "fix the JSON", line
-            ) from error
-        except (ValueError, RecursionError) as error:
-            problem = "this JSON is nested too deeply, or holds a number that cannot be read"
-            raise FileError(source.path, problem, "fix the JSON") from error
+            if label is None:
+                raise ValueError(f"{entry.label_name}: {_not_a_label(entry.label)}")
+            prompt, conversation = _prompt(entry)
+        except ValueError as error:
+            source.report(str(error), entry.line)
+            continue
+        several += bool(conversation)
+        columns = {name: text_of(value) for name, value in entry.columns.items()} | conversation
+        rows.append(ForeignRow(source.path, entry.line, prompt, label, columns))
+    told = []
+    if left_out:
+        verbs = ("has no label and is", "have no label and are")[left_out != 1]
+        told.append(f"{count_text(left_out, 'prompt')} {verbs} left out")
+    if several:
+        verb = "has" if several == 1 else "have"
+        messages = "several messages: the user's last one is the prompt"
+        told.append(f"{count_text(several, 'row')} {verb} {messages}")
+    return ForeignPrompts(rows, intent, [*told, *notes])
 
 
-def require_colang_1(path: Path, text: str) -> None:
-    """Raise FileError for a file in Colang 2, which has flows in place of examples."""
-    if re.search(r"^(?:flow|import|global)\s|^@\w+", text, re.MULTILINE):
-        raise FileError(
-            path,
-            "this is Colang 2, which has no labelled examples to read",
-            "name a file in Colang 1.0 ('define user'), or write the prompts to a CSV",
-        )
+def _prompt(entry: Entry) -> tuple[str, dict[str, str]]:
+    """Return the prompt, and its conversation as a column if it has several messages.
 
-
-def _recognises(name: str, source: ForeignInput) -> bool:
+    Raises ValueError.
+    """
+    value, name = entry.prompt, entry.prompt_name
+    if isinstance(value, dict) or (isinstance(value, list) and not looks_like_chat(value)):
+        kind = "an object" if isinstance(value, dict) else "a list without roles"
+        raise ValueError(f"{name}: this is {kind}, neither a text nor a list of messages")
+    if not isinstance(value, list):
+        return text_of(value), {}
     try:
-        return reader_of(name).recognises(source)
-    except FileError:
-        return False
+        prompt = last_user_text(read_chat(value))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    return prompt, {name: text_of(value)} if len(value) > 1 else {}
 
 
 def check_rows(rows: Sequence[ForeignRow], problems: Problems, *, as_text: bool) -> None:
@@ -291,8 +297,6 @@ def check_rows(rows: Sequence[ForeignRow], problems: Problems, *, as_text: bool)
         elif as_text and "\0" in row.prompt:
             message = "the prompt holds a NUL, which CSV cannot: convert with --to jsonl"
             problems.add(row.path, message, row.line)
-        try:
-            "".join((row.prompt, *row.extra, *row.extra.values())).encode()
-        except UnicodeEncodeError:
+        if holds_lone_surrogate("".join((row.prompt, *row.extra, *row.extra.values()))):
             message = "a text holds half of a surrogate pair, which is not a character: remove it"
             problems.add(row.path, message, row.line)

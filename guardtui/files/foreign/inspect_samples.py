@@ -5,57 +5,50 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from guardtui.domain.figures import count_text
 from guardtui.domain.topic import Intent
-from guardtui.files.foreign.base import ForeignInput, ForeignPrompts, ImportOptions, Problems
-from guardtui.files.foreign.mapping import Entry, mapped
+from guardtui.files.foreign.base import (
+    Entry,
+    ForeignInput,
+    ForeignPrompts,
+    Format,
+    ImportOptions,
+    mapped,
+)
 from guardtui.files.inspect_logs import LogSample, is_inspect_log, read_inspect_log
 from guardtui.files.source_positions import text_of
 
-TITLE = "a log of inspect_ai (.eval, .json)"
-OPTIONS = ("expected_column", "true", "unlabelled")
 
-
-def recognises(source: ForeignInput) -> bool:
-    """Return whether the content is a zip with a log header, or JSON that starts like a log."""
-    return is_inspect_log(source.path, source.content)
-
-
-def read(source: ForeignInput, options: ImportOptions, problems: Problems) -> ForeignPrompts:
+def _read(source: ForeignInput, options: ImportOptions) -> ForeignPrompts:
     """Read a row for each sample, from the first epoch that contains it.
 
     The label is the metadata value named by `expected_column`, else the metadata `expected`, else
     the target. Columns: `id`, `target`, `output`, `score:NAME` for each score, the metadata.
     """
     log = read_inspect_log(source.path, source.content)
-    samples = {sample.value["id"]: sample for sample in reversed(log.samples)}
-    first = [sample for sample in log.samples if samples[sample.value["id"]] is sample]
+    first = {sample.value["id"]: sample for sample in reversed(log.samples)}
+    samples = [sample for sample in log.samples if first[sample.value["id"]] is sample]
     entries = []
-    for sample in first:
-        prompt, problem = sample.input()
-        label, name, lacking = _label(sample, _metadata(sample), options)
-        if problem:
-            problems.add(source.path, f"{sample.location} {problem}", sample.line)
-        elif lacking and options.unlabelled is None:
-            problems.add(source.path, f"{sample.location}: {lacking}", sample.line)
-        else:
-            entries.append(
-                Entry(
-                    source.path,
-                    sample.line or sample.number,
-                    prompt,
-                    label,
-                    label_name=f"{sample.location}: {name}",
-                    columns=_columns(sample, _metadata(sample), name),
-                )
-            )
+    for sample in samples:
+        label, name, lacking = _label(sample, options)
+        try:
+            prompt = sample.input()
+        except ValueError as error:
+            source.report(f"{sample.location} {error}", sample.line)
+            continue
+        if lacking and options.unlabelled is None:
+            source.report(f"{sample.location}: {lacking}", sample.line)
+            continue
+        line, label_name = sample.line or sample.number, f"{sample.location}: {name}"
+        columns = _columns(sample, name)
+        entries.append(Entry(line, prompt, label, label_name=label_name, columns=columns))
     notes = []
-    if repeated := len(log.samples) - len(first):
-        several = "1 sample is a" if repeated == 1 else f"{repeated} samples are"
-        epochs = "further epoch" if repeated == 1 else "further epochs"
-        notes.append(f"{several} {epochs}: each prompt is taken once")
+    if repeated := len(log.samples) - len(samples):
+        epochs = "is a further epoch" if repeated == 1 else "are further epochs"
+        notes.append(f"{count_text(repeated, 'sample')} {epochs}: each prompt is taken once")
     if log.status != "success":
         notes.append(f"the status of the log is {log.status!r:.40}: it may lack samples")
-    return mapped(entries, options, problems, _intent(first), notes)
+    return mapped(source, entries, options, _intent(samples), notes)
 
 
 def _intent(samples: Iterable[LogSample]) -> Intent | None:
@@ -74,10 +67,9 @@ def _metadata(sample: LogSample) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _label(
-    sample: LogSample, metadata: Mapping[str, Any], options: ImportOptions
-) -> tuple[object, str, str]:
+def _label(sample: LogSample, options: ImportOptions) -> tuple[object, str, str]:
     """Return the value of the label, its name, and why it is missing or ""."""
+    metadata = _metadata(sample)
     wanted = options.expected_column
     if wanted and wanted != "target":
         if wanted in metadata:
@@ -96,7 +88,7 @@ def _label(
     return None, "target", "the target is missing or not a text"
 
 
-def _columns(sample: LogSample, metadata: Mapping[str, Any], label: str) -> dict[str, str]:
+def _columns(sample: LogSample, label: str) -> dict[str, str]:
     columns = {"id": text_of(sample.value["id"])}
     target = sample.value.get("target")
     if label != "target" and target is not None:
@@ -108,9 +100,17 @@ def _columns(sample: LogSample, metadata: Mapping[str, Any], label: str) -> dict
     for name, score in (scores if isinstance(scores, dict) else {}).items():
         value = score.get("value") if isinstance(score, dict) else score
         columns[f"score:{name}"] = text_of(value)
-    for name, value in metadata.items():
+    for name, value in _metadata(sample).items():
         # Logs of guardtui contain these for each prompt, and so will the new set.
         if name not in (label, "intent", "line", "should_trigger"):
             text = sample.text(value) if isinstance(value, str) else text_of(value)
             columns[name if name not in columns else f"metadata.{name}"] = text
     return columns
+
+
+FORMAT = Format(
+    "a log of inspect_ai (.eval, .json)",
+    ("expected_column", "true", "unlabelled"),
+    lambda source: is_inspect_log(source.path, source.content),
+    _read,
+)

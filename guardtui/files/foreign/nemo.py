@@ -8,19 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from guardtui.files.foreign.base import (
+    Entry,
     ForeignInput,
     ForeignPrompts,
+    Format,
     ImportOptions,
-    Problems,
-    require_colang_1,
+    mapped,
 )
-from guardtui.files.foreign.mapping import Entry, mapped
 from guardtui.files.problems import FileError
 from guardtui.files.source_positions import plain, text_of
 from guardtui.files.yaml_documents import line_of
-
-TITLE = "an evaluation set of NeMo Guardrails (YAML, JSON, Colang 1.0)"
-OPTIONS = ("guardrail", "true")
 
 _INTENT = "user intent"
 _USER = re.compile(r"^define\s+user\s", re.MULTILINE)
@@ -28,7 +25,7 @@ _DEFINE = re.compile(r"define\s+user\s+(.+?)\s*(?:#.*)?")
 _EXAMPLE = re.compile(r'\s+"(.*)"\s*(?:#.*)?')
 
 
-def recognises(source: ForeignInput) -> bool:
+def _recognises(source: ForeignInput) -> bool:
     """Return whether the input has interactions or `define user`."""
     if source.ending == ".co":
         return _USER.search(source.text) is not None
@@ -43,7 +40,7 @@ def recognises(source: ForeignInput) -> bool:
     return isinstance(document, dict) and "interactions" in document
 
 
-def read(source: ForeignInput, options: ImportOptions, problems: Problems) -> ForeignPrompts:
+def _read(source: ForeignInput, options: ImportOptions) -> ForeignPrompts:
     """Read a row for each input or example.
 
     - `interactions` (YAML or JSON): a guardrail should trigger if an expected output is a refusal;
@@ -56,44 +53,33 @@ def read(source: ForeignInput, options: ImportOptions, problems: Problems) -> Fo
     policies: dict[str, None] = {}
     if source.ending == ".co" or _USER.search(source.text):
         entries = list(_examples(source))
+        _require_intents(source, options, entries)
     else:
-        entries = list(_interactions(source, options, policies, problems))
-    intents = dict.fromkeys(entry.label for entry in entries if entry.label_name == _INTENT)
-    _require_choice(source, options, problems, list(intents), list(policies))
-    return mapped(entries, options, problems)
-
-
-def _require_choice(
-    source: ForeignInput,
-    options: ImportOptions,
-    problems: Problems,
-    intents: list[str],
-    policies: list[str],
-) -> None:
-    if intents:
-        shown = ", ".join(intents)
-        known_names = {name.lower() for name in intents}
-        unknown = [name for name in options.true if name.strip().lower() not in known_names]
-        if not options.true:
-            problems.add(
-                source.path,
-                f"which intents belong to the topic? name each with --true; existing: {shown:.400}",
-            )
-        for name in unknown:
-            problems.add(source.path, f"no intent is named {name!r:.60}; existing: {shown:.400}")
+        entries = list(_interactions(source, options, policies))
     if options.guardrail and options.guardrail not in policies:
         shown = ", ".join(policies) or "none"
         message = f"no refusal is expected by {options.guardrail!r:.60} (but by: {shown:.300})"
-        problems.add(source.path, f"{message}: name another with --guardrail")
+        source.report(f"{message}: name another with --guardrail")
     elif not options.guardrail and len(policies) > 1:
         message = f"refusals are expected by several policies: {', '.join(policies):.300}"
-        problems.add(source.path, f"{message}; name one with --guardrail")
+        source.report(f"{message}; name one with --guardrail")
+    return mapped(source, entries, options)
+
+
+def require_colang_1(source: ForeignInput) -> None:
+    """Raise FileError for a file in Colang 2, which has flows in place of examples."""
+    if re.search(r"^(?:flow|import|global)\s|^@\w+", source.text, re.MULTILINE):
+        raise FileError(
+            source.path,
+            "this is Colang 2, which has no labelled examples to read",
+            "name a file in Colang 1.0 ('define user'), or write the prompts to a CSV",
+        )
 
 
 def _examples(source: ForeignInput) -> Iterator[Entry]:
     """Yield the quoted lines below `define user NAME`. Raises FileError for Colang 2."""
     if not re.search(r"^define\s", source.text, re.MULTILINE):
-        require_colang_1(source.path, source.text)
+        require_colang_1(source)
     intent = None
     for line, text in enumerate(source.text.split("\n"), start=1):
         if text.strip() and not text[:1].isspace() and not text.startswith("#"):
@@ -101,12 +87,26 @@ def _examples(source: ForeignInput) -> Iterator[Entry]:
             intent = match[1] if match else None
         elif intent is not None and (example := _EXAMPLE.fullmatch(text.rstrip())):
             prompt, columns = example[1].replace('\\"', '"'), {_INTENT: intent}
-            yield Entry(source.path, line, prompt, intent, label_name=_INTENT, columns=columns)
+            yield Entry(line, prompt, intent, label_name=_INTENT, columns=columns)
+
+
+def _require_intents(source: ForeignInput, options: ImportOptions, entries: list[Entry]) -> None:
+    """Report a problem if no intent is named, or one that the file has not."""
+    intents = dict.fromkeys(entry.label for entry in entries)
+    shown = ", ".join(intents)
+    if intents and not options.true:
+        message = "which intents belong to the topic? name each with --true"
+        source.report(f"{message}; existing: {shown:.400}")
+    known = {intent.lower() for intent in intents}
+    for name in options.true if intents else ():
+        if name.strip().lower() not in known:
+            source.report(f"no intent is named {name!r:.60}; existing: {shown:.400}")
 
 
 def _interactions(
-    source: ForeignInput, options: ImportOptions, policies: dict[str, None], problems: Problems
+    source: ForeignInput, options: ImportOptions, policies: dict[str, None]
 ) -> Iterator[Entry]:
+    """Yield the inputs of all interactions, and add the policies that expect a refusal."""
     document = source.yaml
     sets = document.get("interactions") if isinstance(document, dict) else None
     if not isinstance(sets, list):
@@ -118,42 +118,43 @@ def _interactions(
     for index, interaction in enumerate(sets):
         line = line_of(sets, index) or 1
         if not isinstance(interaction, dict) or not isinstance(interaction.get("inputs"), list):
-            problems.add(source.path, "the interaction has no list of inputs", line)
+            source.report("the interaction has no list of inputs", line)
             continue
         outputs = interaction.get("expected_output")
         if not isinstance(outputs, list) or not all(isinstance(item, dict) for item in outputs):
-            problems.add(source.path, "'expected_output' is missing or not a list of outputs", line)
+            source.report("'expected_output' is missing or not a list of outputs", line)
             continue
-        refusals = tuple(
+        kinds = [text_of(item.get("type")) for item in outputs]
+        refusals = [
             text_of(item.get("policy")) for item in outputs if item.get("type") == "refusal"
-        )
+        ]
         policies.update(dict.fromkeys(refusals))
         refused = options.guardrail in refusals if options.guardrail else bool(refusals)
-        kinds = ", ".join(text_of(item.get("type")) for item in outputs)
-        columns = {"id": interaction.get("id"), "expected_output": kinds}
+        columns = {"id": interaction.get("id"), "expected_output": ", ".join(kinds)}
         for number, given in enumerate(interaction["inputs"]):
-            line_number = line_of(interaction["inputs"], number) or line
-            prompt = _prompt(given)
+            input_line = line_of(interaction["inputs"], number) or line
+            prompt = given if isinstance(given, str) else _messages(given)
             if prompt is None:
-                message = "the input is neither text nor messages of a user"
-                problems.add(source.path, message, line_number)
-                continue
-            yield Entry(
-                source.path,
-                line_number,
-                prompt,
-                expected=options.expected(refused),
-                prompt_name="messages",
-                columns=columns,
-            )
+                source.report("the input is neither text nor messages of a user", input_line)
+            else:
+                label = options.expected(refused)
+                yield Entry(
+                    input_line, prompt, expected=label, prompt_name="messages", columns=columns
+                )
 
 
-def _prompt(given: Any) -> str | list[Any] | None:
-    """Return the text or the messages of an input; None for anything else."""
-    if isinstance(given, str):
-        return str(given)
+def _messages(given: Any) -> list[Any] | None:
+    """Return the messages of an input; None for anything else."""
     try:
         messages = plain(given.get("messages") if isinstance(given, dict) else None)
     except ValueError:
         return None
     return messages if isinstance(messages, list) else None
+
+
+FORMAT = Format(
+    "an evaluation set of NeMo Guardrails (YAML, JSON, Colang 1.0)",
+    ("guardrail", "true"),
+    _recognises,
+    _read,
+)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from guardtui.domain.prompt_reading import Unlabelled
 from guardtui.domain.prompts import PROMPT_BYTES
-from guardtui.files.foreign.base import ForeignInput, ForeignPrompts, ImportOptions, Problems
-from guardtui.files.foreign.mapping import Entry, mapped
-from guardtui.files.problems import FileError, json_problem
+from guardtui.files.foreign.base import (
+    Entry,
+    ForeignInput,
+    ForeignPrompts,
+    Format,
+    ImportOptions,
+    mapped,
+)
+from guardtui.files.problems import FileError, json_error
 from guardtui.files.prompt_rows import read_rows
 from guardtui.files.source_positions import json_lines, json_list, json_members, plain, text_of
 from guardtui.files.table_formats import SEPARATORS, header_fields
 from guardtui.files.yaml_documents import line_of
-
-TITLE = "test cases of promptfoo (YAML, JSON, JSONL, CSV)"
-OPTIONS = ("prompt_column", "expected_column", "true", "unlabelled")
 
 _PROMPTS = ("prompt", "input", "query", "question", "message", "text")
 """Names of the prompt's variable if there are several and none is given."""
@@ -40,34 +43,39 @@ _FILLED_AT_MOST = 100
 """Number of variables filled into a prompt; they may name each other in a circle."""
 _REFERENCE = "names another file: convert that one"
 
+_Parts: TypeAlias = tuple[int, Sequence[Any]]
+"""A test as written, with its line; of its parts, mappings, the last one's values count."""
+
 
 @dataclass(slots=True)
 class _Test:
     line: int
-    vars: dict[str, Any]
+    vars: dict[str, Any] = field(default_factory=dict)
     asserts: list[dict[str, Any]] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     description: str = ""
 
 
-def recognises(source: ForeignInput) -> bool:
+def _recognises(source: ForeignInput) -> bool:
     """Return whether there are special CSV columns, `vars` in a list of tests, or `tests`."""
     if source.ending in (".parquet", ".eval", ".co"):
         return False
     if source.ending in (".csv", ".tsv"):
         return bool(_special_columns(source))
-    if source.ending in (".jsonl", ".ndjson") or (
-        source.looks_like_json and isinstance(source.first_object.get("vars"), dict)
-    ):
+    if _is_json_lines(source):
         return isinstance(source.first_object.get("vars"), dict)
     if source.looks_like_json:
         try:
             return _is_config(json.loads(source.text))
         except (ValueError, RecursionError):
             return False
-    if source.ending in (".yaml", ".yml"):
-        return _is_config(source.yaml)
-    return False
+    return source.ending in (".yaml", ".yml") and _is_config(source.yaml)
+
+
+def _is_json_lines(source: ForeignInput) -> bool:
+    return source.ending in (".jsonl", ".ndjson") or (
+        source.looks_like_json and isinstance(source.first_object.get("vars"), dict)
+    )
 
 
 def _special_columns(source: ForeignInput) -> list[str]:
@@ -82,12 +90,16 @@ def _special_columns(source: ForeignInput) -> list[str]:
 
 def _is_config(document: Any) -> bool:
     if isinstance(document, dict):
-        return "tests" in document or _is_scenarios(document.get("scenarios"))
+        scenarios = document.get("scenarios")
+        return "tests" in document or (
+            isinstance(scenarios, list)
+            and any(isinstance(item, dict) and "config" in item for item in scenarios)
+        )
     first = document[0] if isinstance(document, list) and document else None
     return isinstance(first, dict) and "vars" in first
 
 
-def read(source: ForeignInput, options: ImportOptions, problems: Problems) -> ForeignPrompts:
+def _read(source: ForeignInput, options: ImportOptions) -> ForeignPrompts:
     """Read a row for each test; several rows if the prompt's variable is a list.
 
     The prompt is the variable named by `prompt_column`, else the only one, else the one called
@@ -102,42 +114,38 @@ def read(source: ForeignInput, options: ImportOptions, problems: Problems) -> Fo
     .../expected-outputs/guardrails.md, src/csv.ts for the special columns and for assertions in a
     cell, and src/evaluatorHelpers.ts (`resolveVariables`) for variables in variables.
     """
-    tests = list(_tests(source, problems))
-    name = _prompt_variable(source, tests, options, problems)
+    tests = list(_tests(source))
+    name = _prompt_variable(source, tests, options)
     if not options.expected_column and any(test.asserts for test in tests):
         options = replace(options, unlabelled=options.unlabelled or Unlabelled.LEAVE_OUT)
     entries: list[Entry] = []
     for test in tests if name else ():
-        if name in test.vars:
-            entries += _entries(source, test, name, options, problems)
-        else:
-            names = ", ".join(test.vars) or "none"
-            message = f"no variable is named {name!r} (existing: {names:.200})"
-            problems.add(source.path, message, test.line)
-    return mapped(entries, options, problems)
+        try:
+            entries += _entries(source, test, name, options)
+        except ValueError as error:
+            source.report(str(error), test.line)
+    return mapped(source, entries, options)
 
 
 def _entries(
-    source: ForeignInput, test: _Test, name: str, options: ImportOptions, problems: Problems
+    source: ForeignInput, test: _Test, name: str, options: ImportOptions
 ) -> Iterator[Entry]:
-    """Yield an entry for each prompt of a test."""
-    try:
-        label, label_name = _label(test, options)
-    except ValueError as error:
-        problems.add(source.path, str(error), test.line)
-        return
+    """Yield an entry for each prompt of a test. Raises ValueError."""
+    if name not in test.vars:
+        names = ", ".join(test.vars) or "none"
+        raise ValueError(f"no variable is named {name!r} (existing: {names:.200})")
+    label, label_name = _label(test, options)
     value = test.vars[name]
     for prompt in value if isinstance(value, list) else [value]:
         if isinstance(prompt, str):
             prompt = _resolved(name, {**test.vars, name: prompt})
         if isinstance(prompt, dict | list):
             message = f"the variable {name!r} is not text: name another with --prompt-column"
-            problems.add(source.path, message, test.line)
+            source.report(message, test.line)
         elif isinstance(prompt, str) and prompt.startswith("file://"):
-            problems.add(source.path, f"the variable {name!r} {_REFERENCE}", test.line)
+            source.report(f"the variable {name!r} {_REFERENCE}", test.line)
         else:
             yield Entry(
-                source.path,
                 test.line,
                 prompt,
                 label,
@@ -166,135 +174,89 @@ def _resolved(name: str, variables: Mapping[str, Any]) -> str:
 # --- locations of tests -------------------------------------------------------------------------
 
 
-def _tests(source: ForeignInput, problems: Problems) -> Iterator[_Test]:
+def _tests(source: ForeignInput) -> Iterator[_Test]:
+    """Yield the tests, each with the values that all tests have, and report the bad ones."""
     default: Any = None
+    found: list[_Parts]
     if source.ending in (".csv", ".tsv"):
-        yield from _from_csv(source, problems)
-        return
-    entries: list[tuple[int, Any]]
-    if source.ending in (".jsonl", ".ndjson") or (
-        source.looks_like_json and isinstance(source.first_object.get("vars"), dict)
-    ):
-        entries = list(json_lines(source.text))
-    elif source.looks_like_json:
-        entries, default = _from_json(source)
+        found = list(_in_csv(source))
+    elif _is_json_lines(source):
+        found = [(line, [value]) for line, value in json_lines(source.text)]
     else:
-        entries, default = _from_yaml(source)
-    if not entries:
-        problems.add(source.path, "the list of tests is missing: name a file that has one")
-    for line, value in entries:
-        if isinstance(value, ValueError):
-            problems.add(source.path, str(value), line)
-        elif isinstance(value, str):
-            problems.add(source.path, f"the test {value[:60]!r} {_REFERENCE}", line)
-        else:
-            try:
-                test = _test(plain(value), line, plain(default))
-            except ValueError as error:
-                problems.add(source.path, str(error), line)
-            else:
-                yield test
+        found, default = _in_document(source)
+    if not found and source.ending not in (".csv", ".tsv"):
+        source.report("the list of tests is missing: name a file that has one")
+    for line, parts in found:
+        try:
+            if isinstance(parts[0], ValueError):
+                raise parts[0]
+            yield _test(line, [plain(part) for part in parts], plain(default))
+        except ValueError as error:
+            source.report(str(error), line)
 
 
-def _from_json(source: ForeignInput) -> tuple[list[tuple[int, Any]], Any]:
-    try:
-        if source.text.lstrip().startswith("["):
-            return json_list(source.text), None
-        members, tests = json_members(source.text, "tests")
-        tests += _from_scenarios(members.get("scenarios"))
-    except RecursionError as error:
-        raise FileError(source.path, "this JSON is nested too deeply") from error
-    except json.JSONDecodeError as error:
-        problem, line = json_problem(error)
-        raise FileError(source.path, f"invalid JSON: {problem}", "fix the JSON", line) from error
-    except ValueError as error:  # a number with thousands of digits
-        problem = "this JSON holds a number that cannot be read"
-        raise FileError(source.path, problem, "put it in quotes") from error
-    if isinstance(members.get("tests"), str):
-        raise FileError(source.path, f"'tests' {_REFERENCE}", str(members["tests"])[:200])
-    return tests, members.get("defaultTest")
-
-
-def _from_yaml(source: ForeignInput) -> tuple[list[tuple[int, Any]], Any]:
-    document, default = source.yaml, None
-    if isinstance(document, dict):
-        default = document.get("defaultTest")
-        scenarios = _from_scenarios(document.get("scenarios"))
-        document = document.get("tests")
-        if isinstance(document, str):
-            raise FileError(source.path, f"'tests' {_REFERENCE}", str(document)[:200])
+def _in_document(source: ForeignInput) -> tuple[list[_Parts], Any]:
+    """Return the tests of a list or a configuration, and what all of them have."""
+    document: Any
+    if source.looks_like_json:
+        try:
+            if source.text.lstrip().startswith("["):
+                return [(line, [value]) for line, value in json_list(source.text)], None
+            document, tests = json_members(source.text, "tests")
+        except (ValueError, RecursionError) as error:
+            raise json_error(source.path, error) from error
     else:
-        scenarios = []
-    tests = document if isinstance(document, list) else []
-    numbered = [(line_of(document, index) or 1, test) for index, test in enumerate(tests)]
-    return [*numbered, *scenarios], default
-
-
-def _is_scenarios(value: Any) -> bool:
-    return isinstance(value, list) and any(
-        isinstance(item, dict) and "config" in item for item in value
-    )
-
-
-def _from_scenarios(scenarios: Any) -> list[tuple[int, Any]]:
-    """Return the tests of scenarios, with lines: each test with each of the configurations."""
-    tests: list[tuple[int, Any]] = []
+        document = source.yaml
+        if not isinstance(document, dict):
+            document = {"tests": document if isinstance(document, list) else None}
+        listed = document.get("tests")
+        listed = listed if isinstance(listed, list) else []
+        tests = [(line_of(listed, index) or 1, test) for index, test in enumerate(listed)]
+    if isinstance(document.get("tests"), str):
+        raise FileError(source.path, f"'tests' {_REFERENCE}", str(document["tests"])[:200])
+    found: list[_Parts] = [(line, [test]) for line, test in tests]
+    scenarios = document.get("scenarios")
     for scenario in scenarios if isinstance(scenarios, list) else ():
-        configurations = scenario.get("config") if isinstance(scenario, dict) else scenario
-        if not isinstance(configurations, list):
-            tests.append((1, configurations))  # reported as a test that is not a mapping
-            continue
-        templates = scenario.get("tests") or [{}]
-        tests += (
-            (line_of(configurations, index) or 1, _combined(configuration, template))
-            for index, configuration in enumerate(configurations)
-            for template in (templates if isinstance(templates, list) else [templates])
-        )
-    return tests
+        found += _in_scenario(scenario)
+    return found, document.get("defaultTest")
 
 
-def _combined(configuration: Any, test: Any) -> Any:
-    """Return a test with the values of a configuration; its own values take precedence.
+def _in_scenario(scenario: Any) -> Iterator[_Parts]:
+    """Yield each test of a scenario with each of its configurations."""
+    configurations = scenario.get("config") if isinstance(scenario, dict) else scenario
+    if not isinstance(configurations, list):
+        yield 1, [configurations]  # reported as a test that is not a mapping
+        return
+    templates = scenario.get("tests") or [{}]
+    for index, configuration in enumerate(configurations):
+        line = line_of(configurations, index) or 1
+        for template in templates if isinstance(templates, list) else [templates]:
+            yield line, [configuration, template]
 
-    A value that is not a mapping is returned as it is.
-    """
-    for part in (configuration, test):
+
+def _test(line: int, parts: Sequence[Any], default: Any) -> _Test:
+    """Return a test of its parts and the defaults of all tests. Raises ValueError."""
+    default = default if isinstance(default, dict) else {}
+    test = _Test(line)
+    for values, name in ((test.vars, "vars"), (test.metadata, "metadata")):
+        common = default.get(name)
+        values.update(common if isinstance(common, dict) else {})
+    for part in parts:
+        if isinstance(part, str):
+            raise ValueError(f"the test {part[:60]!r} {_REFERENCE}")
         if not isinstance(part, dict):
-            return part
-    combined = {**configuration, **test}
-    for name in ("vars", "metadata"):
-        own, common = test.get(name), configuration.get(name)
-        if isinstance(own, dict) and isinstance(common, dict):
-            combined[name] = {**common, **own}
-        elif not own and common:
-            combined[name] = common
-    combined["assert"] = [
-        assertion
-        for part in (configuration, test)
-        if isinstance(part.get("assert"), list)
-        for assertion in part["assert"]
-    ]
-    return combined
-
-
-def _test(value: Any, line: int, default: Any) -> _Test:
-    """Return a test including the defaults of all tests. Raises ValueError."""
-    if not isinstance(value, dict):
-        raise ValueError("a test is not a mapping with vars")
-    base = default if isinstance(default, dict) else {}
-
-    def merged(name: str) -> dict[str, Any]:
-        own, common = value.get(name), base.get(name)
-        if isinstance(own, str):
-            raise ValueError(f"{name} {_REFERENCE}")
-        if own is not None and not isinstance(own, dict):
-            raise ValueError(f"{name} is not a mapping of names to values")
-        return {**(common if isinstance(common, dict) else {}), **(own or {})}
-
-    asserts = [*_flat(value.get("assert")), *_flat(base.get("assert"))]
-    return _Test(
-        line, merged("vars"), asserts, merged("metadata"), text_of(value.get("description"))
-    )
+            raise ValueError("a test is not a mapping with vars")
+        for values, name in ((test.vars, "vars"), (test.metadata, "metadata")):
+            own = part.get(name)
+            if isinstance(own, str):
+                raise ValueError(f"{name} {_REFERENCE}")
+            if own is not None and not isinstance(own, dict):
+                raise ValueError(f"{name} is not a mapping of names to values")
+            values.update(own or {})
+        test.description = text_of(part.get("description")) or test.description
+    for part in (*parts, default):
+        test.asserts += _flat(part.get("assert"))
+    return test
 
 
 def _flat(asserts: Any) -> Iterator[dict[str, Any]]:
@@ -309,30 +271,25 @@ def _flat(asserts: Any) -> Iterator[dict[str, Any]]:
             )
 
 
-def _from_csv(source: ForeignInput, problems: Problems) -> Iterator[_Test]:
+def _in_csv(source: ForeignInput) -> Iterator[_Parts]:
     special = [name.lower() for name in _special_columns(source)]
     rows = read_rows(source.path, source.content, special)
     for finding in rows.unread:
-        problems.add(source.path, finding.message, finding.lines[0] if finding.lines else None)
-    names = rows.raw.columns
-    if not names:  # such a frame has no rows to iterate over
-        return
-    for line, cells in zip(rows.lines.tolist(), rows.raw.iter_rows(), strict=True):
-        test = _Test(line, {})
-        for name, cell in zip(names, cells, strict=True):
+        source.report(finding.message, finding.lines[0] if finding.lines else None)
+    for line, row in zip(rows.lines.tolist(), rows.raw.iter_rows(named=True), strict=False):
+        test: dict[str, Any] = {"vars": {}, "metadata": {}, "assert": []}
+        for name, cell in row.items():
             text = cell or ""
             if name.startswith("__expected"):
                 if text.strip():
-                    test.asserts.append(_assertion(text.strip()))
+                    test["assert"].append(_assertion(text.strip()))
             elif name.startswith("__metadata:"):
-                test.metadata[name.removeprefix("__metadata:").removesuffix("[]")] = text
+                test["metadata"][name.removeprefix("__metadata:").removesuffix("[]")] = text
             elif name == "__description":
-                test.description = text
-            elif name.startswith("__"):
-                test.metadata[name] = text
+                test["description"] = text
             else:
-                test.vars[name] = text
-        yield test
+                test["metadata" if name.startswith("__") else "vars"][name] = text
+        yield line, [test]
 
 
 def _assertion(text: str) -> dict[str, Any]:
@@ -347,24 +304,19 @@ def _assertion(text: str) -> dict[str, Any]:
 # --- their meaning ------------------------------------------------------------------------------
 
 
-def _prompt_variable(
-    source: ForeignInput, tests: list[_Test], options: ImportOptions, problems: Problems
-) -> str:
+def _prompt_variable(source: ForeignInput, tests: list[_Test], options: ImportOptions) -> str:
     """Return the name of the prompt's variable; "" with a problem if it is unclear."""
     if options.prompt_column or not tests:
         return options.prompt_column
-    names: dict[str, None] = {}
-    for test in tests:
-        names.update(dict.fromkeys(test.vars))
+    names = dict.fromkeys(name for test in tests for name in test.vars)
     names.pop(options.expected_column, None)
     usual = [name for name in names if name.lower() in _PROMPTS]
     candidates = list(names) if len(names) == 1 else usual
     if len(candidates) == 1:
         return candidates[0]
     shown = ", ".join(candidates or names) or "none"
-    problems.add(
-        source.path,
-        f"which variable is the prompt? existing: {shown:.300}; name it with --prompt-column",
+    source.report(
+        f"which variable is the prompt? existing: {shown:.300}; name it with --prompt-column"
     )
     return ""
 
@@ -426,3 +378,11 @@ def _columns(test: _Test, used: set[str]) -> dict[str, str]:
     if test.asserts:
         columns.setdefault("assert", text_of(test.asserts))
     return columns
+
+
+FORMAT = Format(
+    "test cases of promptfoo (YAML, JSON, JSONL, CSV)",
+    ("prompt_column", "expected_column", "true", "unlabelled"),
+    _recognises,
+    _read,
+)

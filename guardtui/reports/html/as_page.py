@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import singledispatch
 
+from guardtui.domain.definition_changes import DiffKind, word_diff
 from guardtui.domain.document import (
     Block,
     Bullets,
@@ -22,8 +23,7 @@ from guardtui.domain.document import (
     Tone,
     parts_of,
 )
-from guardtui.domain.text import display_start
-from guardtui.domain.word_diff import DiffKind, word_diff
+from guardtui.reports.as_text import plain
 from guardtui.reports.html.page import (
     Content,
     Markup,
@@ -62,11 +62,7 @@ def write(document: Document) -> str:
     ]
     if document.glossary:  # before the first section that uses its words
         sections.insert(1, PageSection("Terms", "terms", facts(document.glossary)))
-    title = "".join(
-        display_start(part.text, _NAME) if isinstance(part, Foreign) else part
-        for part in parts_of(document.title)
-    )
-    return page(title, sections, lead=_lead(document))
+    return page(plain(document.title, _NAME), sections, lead=_lead(document))
 
 
 def markup(phrase: Phrase) -> Markup:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import ValidationError
 
 from guardtui.domain.verdicts import Failure, Triggered, Verdict
 from guardtui.http.errors import inert
-from guardtui.scanners.airs.models import DetectorError, ScanResponse, TopicDetails, problem_of
+from guardtui.scanners.airs.models import ScanResponse, TopicDetails, problem_of
 
 TOPIC = "topic_violation"
 _SIDE = "prompt"
@@ -52,33 +52,20 @@ def read_answer(
     )
     others = any(value is True for name, value in (detected or {}).items() if name != TOPIC)
     stopped = response.category.strip().lower() == "malicious"
-    summary = _ScanSummary(response.category, stopped and not others, _failed(response.errors))
+    unexplained = stopped and not others
     problem = _unfinished(response)
     violation = (detected or {}).get(TOPIC)
     if not problem and not isinstance(violation, bool):
-        problem = _missing(base, details, summary)
+        problem = _missing(base, details, unexplained)
     if problem:
         return replace(base, topics=(), problem=problem, failure=Failure.FAILED)
     if isinstance(violation, bool):
-        return _judged(base, violation, summary)
-    verdict = _judged(base, bool(base.topics), summary)
+        return _judged(base, violation, response, unexplained)
+    verdict = _judged(base, bool(base.topics), response, unexplained)
     if verdict.triggered is Triggered.NO:
         return verdict
     note = _joined("topic_violation is missing, but a block topic is named", verdict.note)
     return replace(verdict, doubtful=True, note=note)
-
-
-@dataclass(frozen=True, slots=True)
-class _ScanSummary:
-    """Properties of the whole scan.
-
-    `unexplained` is true if the prompt was stopped and no other detector fired. `failed` are other
-    detectors that failed.
-    """
-
-    category: str
-    unexplained: bool
-    failed: tuple[str, ...]
 
 
 def _unfinished(response: ScanResponse) -> str:
@@ -101,52 +88,44 @@ def _unfinished(response: ScanResponse) -> str:
     return ""
 
 
-def _failed(errors: tuple[DetectorError, ...]) -> tuple[str, ...]:
-    return tuple(
-        dict.fromkeys(
-            error.feature
-            if error.content_type == _SIDE
-            else f"{error.feature} ({error.content_type})"
-            for error in errors
-        )
-    )
-
-
-def _missing(base: Verdict, details: TopicDetails, summary: _ScanSummary) -> str:
+def _missing(base: Verdict, details: TopicDetails, unexplained: bool) -> str:
     """Return why a result without `topic_violation` has no verdict; "" if its lists give one.
 
     A list, even an empty one, shows that topics were checked. The verdict is missing without any
-    list, and if the prompt was stopped but no list names a topic.
+    list, and if the prompt was stopped (`unexplained`: no other detector fired) but no list names a
+    topic.
     """
     if base.topics:
         return ""
     problem = "no verdict on the topic: topic_violation is missing"
-    if summary.unexplained and not base.allowed_topics:
+    if unexplained and not base.allowed_topics:
         return f"{problem}, though the prompt was stopped and no other detector fired"
     if not details.model_fields_set:
         return f"{problem}; are topic guardrails on in this profile?"
     return ""
 
 
-def _judged(base: Verdict, violation: bool, summary: _ScanSummary) -> Verdict:
+def _judged(base: Verdict, violation: bool, response: ScanResponse, unexplained: bool) -> Verdict:
     doubts = []
-    if not violation and summary.unexplained:
+    if not violation and unexplained:
         doubts.append("stopped, though topic_violation is false and no other detector fired")
     if not violation and base.topics and not base.allowed_topics:
         doubts.append(f"not stopped, though a block topic matched: {_names(base.topics)}")
-    if summary.failed:
-        doubts.append(f"other detectors failed: {_names(summary.failed)}")
-    if summary.category.strip().lower() not in ("benign", "malicious"):
-        doubts.append(f"unknown category {inert(summary.category)!r}")
-    note = _joined(_attribution(base), *doubts)
+    if response.errors:
+        failed = (
+            error.feature
+            if error.content_type == _SIDE
+            else f"{error.feature} ({error.content_type})"
+            for error in response.errors
+        )
+        doubts.append(f"other detectors failed: {_names(tuple(dict.fromkeys(failed)))}")
+    if response.category.strip().lower() not in ("benign", "malicious"):
+        doubts.append(f"unknown category {inert(response.category)!r}")
+    both = ""
+    if base.topics and base.allowed_topics:
+        both = f"both matched: block {_names(base.topics)}, allow {_names(base.allowed_topics)}"
+    note = _joined(both, *doubts)
     return replace(base, triggered=Triggered(violation), note=note, doubtful=bool(doubts))
-
-
-def _attribution(base: Verdict) -> str:
-    """Return a note if topics of both intents matched, or ""."""
-    if not (base.topics and base.allowed_topics):
-        return ""
-    return f"both matched: block {_names(base.topics)}, allow {_names(base.allowed_topics)}"
 
 
 def _joined(*notes: str) -> str:

@@ -12,7 +12,7 @@ from guardtui.domain.verdicts import Verdict
 from guardtui.http.errors import ErrorKind, ServiceError
 from guardtui.http.pool import run_all
 from guardtui.scanners.airs.answers import no_verdict, read_answer
-from guardtui.scanners.airs.errors import AirsError, reworded
+from guardtui.scanners.airs.errors import reworded
 from guardtui.scanners.airs.models import ResultRow
 from guardtui.scanners.airs.scans import (
     ASYNC_BYTES,
@@ -47,11 +47,8 @@ async def scan_in_batches(
 ) -> AsyncGenerator[tuple[int, Outcome], None]:
     """Scan indexed prompts, and yield each index once with its outcome, in the order of arrival.
 
-    To stop early, close the generator with `contextlib.aclosing`. Raises AirsError for an invalid
-    size.
+    To stop early, close the generator with `contextlib.aclosing`.
     """
-    if not 1 <= size <= BATCH_AT_MOST:
-        raise AirsError(f"a batch has 1 to {BATCH_AT_MOST} prompts")
     accepted: list[Indexed] = []
     for index, prompt in prompts:
         if problem := client.problem_of(prompt):
@@ -73,24 +70,21 @@ async def scan_in_batches(
         await asyncio.gather(sender, return_exceptions=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _FailedBatch:
-    """A batch that was rejected, or whose state is unknown."""
+@dataclass(slots=True)
+class _OpenBatch:
+    """An accepted batch with `remaining` requests, to be queried when it is `due`.
 
-    indices: tuple[int, ...]
-    error: ServiceError
-
-
-@dataclass(frozen=True, slots=True)
-class _AcceptedBatch:
-    """A batch and when it was accepted, in seconds of the clock."""
+    If `alone`, it is not queried together with others.
+    """
 
     batch: Batch
-    at: float
+    remaining: set[int]
+    due: float
+    alone: bool = False
 
 
-_Event: TypeAlias = _AcceptedBatch | _FailedBatch | None
-"""Event of the sender; None is its end."""
+_Event: TypeAlias = _OpenBatch | list[tuple[int, Outcome]] | None
+"""Event of the sender: an accepted batch, or the outcomes of a failed one; None is its end."""
 
 
 def _chunks(client: ScanClient, prompts: Sequence[Indexed], size: int) -> list[tuple[Indexed, ...]]:
@@ -128,7 +122,7 @@ async def _send(
             retried, _ = await _send_once(client, singles, events, slots)
             rejected = [(chunk, error) for chunk, error in rejected if len(chunk) == 1] + retried
         for chunk, error in rejected:
-            events.put_nowait(_FailedBatch(tuple(index for index, _ in chunk), error))
+            events.put_nowait([(index, error) for index, _ in chunk])
     finally:
         events.put_nowait(None)
 
@@ -157,22 +151,13 @@ async def _send_once(
             chunk = chunks[number]
             if isinstance(outcome, Batch):
                 any_accepted = True
-                events.put_nowait(_AcceptedBatch(outcome, client.clock.now()))
+                due = client.clock.now() + FIRST_QUERY
+                events.put_nowait(_OpenBatch(outcome, set(outcome.rows), due))
             elif outcome.status == 400:
                 rejected.append((chunk, outcome))
             else:
-                events.put_nowait(_FailedBatch(tuple(index for index, _ in chunk), outcome))
+                events.put_nowait([(index, outcome) for index, _ in chunk])
     return rejected, any_accepted
-
-
-@dataclass(slots=True)
-class _OpenBatch:
-    """A batch with `remaining` requests; if `alone`, it is not queried together with others."""
-
-    batch: Batch
-    remaining: set[int]
-    due: float
-    alone: bool = False
 
 
 class _Collector:
@@ -193,12 +178,9 @@ class _Collector:
                 self._last_event = self._clock.now()
                 if event is None:
                     ended = True
-                elif isinstance(event, _FailedBatch):
-                    for index in event.indices:
-                        yield index, event.error
-                elif error := self._add(event.batch, event.at):
-                    for index in event.batch.rows.values():
-                        yield index, error
+                    continue
+                for outcome in event if isinstance(event, list) else self._add(event):
+                    yield outcome
             if not self._open:
                 continue
             wait = next(iter(self._open.values())).due - self._clock.now()
@@ -209,16 +191,16 @@ class _Collector:
             for outcome in await self._query():
                 yield outcome
 
-    def _add(self, batch: Batch, at: float) -> ServiceError | None:
-        """Add a batch; returns an error if its id is that of another open batch."""
-        if batch.scan_id in self._open:
-            self._slots.release()
-            return ServiceError(
-                ErrorKind.CONTENT, f"unknown state: two batches have the scan id {batch.scan_id}",
-                final=True,
-            )  # fmt: skip
-        self._open[batch.scan_id] = _OpenBatch(batch, set(batch.rows), at + FIRST_QUERY)
-        return None
+    def _add(self, added: _OpenBatch) -> list[tuple[int, Outcome]]:
+        """Add a batch; returns errors if its id is that of another open batch."""
+        scan_id = added.batch.scan_id
+        if scan_id not in self._open:
+            self._open[scan_id] = added
+            return []
+        self._slots.release()
+        problem = f"unknown state: two batches have the scan id {scan_id}"
+        error = ServiceError(ErrorKind.CONTENT, problem, final=True)
+        return [(index, error) for index in added.batch.rows.values()]
 
     async def _query(self) -> list[tuple[int, Outcome]]:
         """Query up to five batches once; return the outcomes that this completes."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.topic import Topic
@@ -12,30 +13,21 @@ from guardtui.http.errors import inert
 from guardtui.http.limits import AdaptiveLimit
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.credentials import AirsSettings
-from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.lifecycle import Applied, Journal, Plan, Reverted, UndoRecord
+from guardtui.scanners.airs.lifecycle import Applied, Plan
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import SecurityProfile
-from guardtui.scanners.airs.policy_fingerprint import fingerprint_of
-from guardtui.scanners.airs.policy_paths import PolicyPath
+from guardtui.scanners.airs.policy_paths import PolicyPath, guardrails, is_topic, members
 from guardtui.scanners.airs.propagation import (
     ProbeReport,
     PropagationResult,
     canary,
     wait_until_live,
 )
-from guardtui.scanners.airs.scanner import AirsScanner
-from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from guardtui.scanners.airs.scanner import ActiveRevision, AirsScanner
+from guardtui.scanners.airs.scans import ScanClient
 from guardtui.scanners.airs.topic_revisions import SeenRevisions, TopicRevisions
+from guardtui.scanners.airs.undo_journal import Journal, Reverted, UndoRecord
 from guardtui.scanners.base import VerdictCache
-
-
-@dataclass(frozen=True, slots=True)
-class ActiveRevision:
-    """A profile revision that judges scans, and its fingerprint (`fingerprint_of`)."""
-
-    profile: SecurityProfile
-    fingerprint: str
 
 
 class AirsConnection:
@@ -57,26 +49,17 @@ class AirsConnection:
     ) -> None:
         if scans:
             settings.scan_credential()
-        if not settings.profile:
-            raise AirsError(
-                "no security profile is named: give --guardrail airs:NAME, or set "
-                "PANW_AI_SEC_PROFILE_NAME"
-            )
-        self._choice = ProfileChoice(settings.profile)
+        self.profile = settings.required_profile
+        """Name of the profile as given; not inert."""
         self.settings = settings
         self.rate = rate
         self._clock = clock
         self._revisions = SeenRevisions() if revisions is None else revisions
 
     @property
-    def profile(self) -> str:
-        """Name of the profile as given; not inert."""
-        return self.settings.profile
-
-    @property
     def guardrail(self) -> Guardrail:
         """The profile as a guardrail."""
-        return self.settings.guardrail(self._choice.name)
+        return self.settings.guardrail
 
     @property
     def title(self) -> str:
@@ -138,15 +121,13 @@ class AirsConnection:
                 journal=journal,
             )
 
-    async def plan_revert(self, before: UndoRecord) -> Reverted:
-        """Return what `revert` would do now, sending nothing. Raises AirsError and ServiceError."""
-        async with self.management() as client:
-            return await lifecycle.plan_revert(client, before)
+    async def revert(self, before: UndoRecord, *, send: bool = True) -> Reverted:
+        """Restore the state before a change; unless `send`, only plan it.
 
-    async def revert(self, before: UndoRecord) -> Reverted:
-        """Restore the state before a change. Raises AirsError and ServiceError."""
+        Raises AirsError and ServiceError.
+        """
         async with self.management() as client:
-            return await lifecycle.revert(client, before)
+            return await lifecycle.revert(client, before, send=send)
 
     async def active(self) -> ActiveRevision | None:
         """Return the active revision, of whatever topics; None without a service account.
@@ -174,9 +155,7 @@ class AirsConnection:
         """
         prompt, expected = canary(topic)
         one_at_a_time = AdaptiveLimit(1, clock=self._clock)
-        async with ScanClient(
-            self.settings, self._choice, limit=one_at_a_time, clock=self._clock
-        ) as client:
+        async with ScanClient(self.settings, limit=one_at_a_time, clock=self._clock) as client:
             return await wait_until_live(
                 client,
                 prompt,
@@ -216,11 +195,8 @@ class AirsConnection:
     ) -> AirsScanner:
         """Return a scanner that uses the active revision, or any if it is unknown."""
         return AirsScanner(
-            self.profile,
-            airs=self.settings,
-            revision="" if now is None else now.profile.profile_id,
-            number=None if now is None else now.profile.revision,
-            fingerprint="" if now is None else now.fingerprint,
+            self.settings,
+            now,
             rate=self.rate,
             cache=cache,
             fresh=fresh,
@@ -228,3 +204,20 @@ class AirsConnection:
             batches=batches,
             clock=self._clock,
         )
+
+
+def fingerprint_of(profile: SecurityProfile, topic_id: str, topic: Topic | None = None) -> str:
+    """Return 64 hex digits that identify the whole policy of a profile revision.
+
+    `topic` is the definition of the pinned revision, if known. It replaces the pin, so that a
+    profile revision that only pins another revision with the same text has the same fingerprint.
+    Every other topic counts by its id and revision.
+    """
+    policy = json.loads(json.dumps(profile.policy))
+    if topic is not None:
+        for _, item in guardrails(policy):
+            for _, member in members(item):
+                if is_topic(member, topic_id):
+                    member["revision"] = topic.fingerprint
+    content = json.dumps([profile.active, policy], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()

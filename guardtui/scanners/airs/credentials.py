@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ from guardtui.domain.text import display_text
 from guardtui.http.address import Endpoint
 from guardtui.http.errors import inert
 from guardtui.http.secret import Credential, Secret, bearer
-from guardtui.scanners.airs.config_files import broken, read_object
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.tenants import (
     RegisteredTenant,
     TenantRegistry,
+    broken,
     read_config,
+    read_object,
     registry_path,
 )
 
@@ -34,10 +35,13 @@ MANAGEMENT = "https://api.apps.paloaltonetworks.com/aisec"
 """Default of `airs-cli` 7; the older `airs` used api.sase.paloaltonetworks.com."""
 TOKENS = "https://auth.apps.paloaltonetworks.com/oauth2/access_token"
 
+LONGEST_PROFILE = 100
+"""Maximum characters of a profile's name."""
 LONGEST_CREDENTIAL = 2048
 """Maximum characters of an API key or bearer token, as in the service's own clients."""
 _REMEDY = "fix it, or remove the file if you do not use `airs`"
 _UNSET = "not set"
+_GIVEN = "the guardrail"
 _DEFAULT = "default"
 _VARIABLE = 1
 """Rank of a variable among the sources of a value."""
@@ -45,7 +49,7 @@ _VARIABLE = 1
 
 @dataclass(frozen=True, slots=True)
 class AirsSetting:
-    """A setting of AIRS: name of its flag, environment variable, key in the file, default."""
+    """A setting of AIRS: its name, environment variable, key in the file, and default."""
 
     name: str
     variable: str = ""
@@ -66,7 +70,7 @@ AIRS_SETTINGS = (
     AirsSetting("concurrency", "SCAN_CONCURRENCY", "scanConcurrency", "5"),
     AirsSetting("retries", "", "airsNumRetries", "5"),
 )
-"""All settings, with their names in `airs`. `region` and `tenant` are only flags."""
+"""All settings, with their names in `airs`."""
 _BY_NAME = {setting.name: setting for setting in AIRS_SETTINGS}
 _SECRETS = ("api_key", "api_token", "client_secret")
 _RANGES = {"concurrency": (1, 20), "retries": (0, 5)}
@@ -131,16 +135,12 @@ class AirsSettings:
         region would send prompts elsewhere.
         """
         given = {name: value for name, value in (flags or {}).items() if _text(value)}
-        if unknown := given.keys() - _BY_NAME.keys() - {"region", "tenant"}:
-            raise AirsError(f"unknown setting of AIRS: {', '.join(sorted(unknown))}")
-        if "region" in given:
-            if "scan_endpoint" in given:
-                raise AirsError("give a region or a scan endpoint, not both")
-            given["scan_endpoint"] = _region(str(given.pop("region")))
+        if region := given.pop("region", None):
+            given["scan_endpoint"] = REGIONS[str(region)]
         variables = os.environ if environment is None else environment
         chosen = _SettingsFile.choose(str(given.pop("tenant", "")).strip(), variables, config)
         path, file = chosen.path, chosen.values
-        texts: dict[str, str] = {}
+        values: dict[str, Any] = {}
         origins: dict[str, str] = {}
         ranks: dict[str, int] = {}
         empty, overridden = [], []
@@ -149,23 +149,27 @@ class AirsSettings:
             if unset and setting.name not in given:
                 empty.append(setting.variable)
             candidates = (
-                (given.get(setting.name), _flag(setting.name)),
+                (given.get(setting.name), _GIVEN),
                 (variables.get(setting.variable) if setting.variable else None, setting.variable),
                 (file.get(setting.key) if setting.key else None, f"{chosen.label}: {setting.key}"),
                 (setting.default, _DEFAULT),
             )
+            origins[setting.name] = _UNSET
             for rank, (value, origin) in enumerate(candidates):
                 if text := _text(value):
-                    texts[setting.name], origins[setting.name] = text, origin
-                    ranks[setting.name] = rank
+                    try:
+                        values[setting.name] = _parsed(setting.name, text)
+                    except ValueError as error:
+                        raise AirsError(f"{display_text(origin)}: {error}") from None
+                    origins[setting.name], ranks[setting.name] = origin, rank
                     if rank == _VARIABLE and setting.key and _text(file.get(setting.key)):
                         overridden.append(setting.variable)
                     break
-            else:
-                origins[setting.name] = _UNSET
         tenant = chosen.tenant
-        return replace(
-            _checked(texts, origins, ranks),
+        return cls(
+            **values,
+            origins=origins,
+            prefer_token=ranks.get("api_token", 9) < ranks.get("api_key", 9),
             empty=tuple(empty),
             tenant="" if tenant is None else tenant.name,
             tenant_file="" if tenant is None else str(path),
@@ -173,9 +177,22 @@ class AirsSettings:
             unselected=chosen.unselected,
         )
 
-    def guardrail(self, profile: str) -> Guardrail:
-        """Return a security profile as scanned with these settings."""
-        name, endpoint = inert(profile), self.scan_endpoint
+    @property
+    def required_profile(self) -> str:
+        """Name of the security profile. Raises AirsError if it is missing or too long."""
+        if not self.profile:
+            raise AirsError(
+                "no security profile is named: give --guardrail airs:NAME, or set "
+                "PANW_AI_SEC_PROFILE_NAME"
+            )
+        if len(self.profile) > LONGEST_PROFILE:
+            raise AirsError(f"the profile's name has more than {LONGEST_PROFILE} characters")
+        return self.profile
+
+    @property
+    def guardrail(self) -> Guardrail:
+        """The security profile as scanned with these settings."""
+        name, endpoint = inert(self.profile), self.scan_endpoint
         if endpoint.loopback:
             # A service on this machine is the sandbox, which must not be mistaken for AIRS.
             return Guardrail(AIRS, profile=name, sandbox=True)
@@ -301,23 +318,10 @@ def config_path() -> Path | None:
         return None
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def _text(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return ""
     return str(value).strip()
-
-
-def _region(text: str) -> str:
-    name = text.strip().lower()
-    url = REGIONS.get("de" if name == "eu" else name)
-    if url is None:
-        shown = display_text(text[:40])
-        raise AirsError(f"unknown region {shown!r}: choose one of {', '.join(REGIONS)}")
-    return url
 
 
 def _values(data: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -327,20 +331,6 @@ def _values(data: dict[str, Any], path: Path) -> dict[str, Any]:
         if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
             raise broken(path, f"{setting.key} is not a text", _REMEDY)
     return data
-
-
-def _checked(
-    texts: Mapping[str, str], origins: Mapping[str, str], ranks: Mapping[str, int]
-) -> AirsSettings:
-    values: dict[str, Any] = {}
-    for name, text in texts.items():
-        try:
-            values[name] = _parsed(name, text)
-        except ValueError as error:
-            origin = display_text(origins[name])
-            raise AirsError(f"{origin}: {error}") from None
-    values["prefer_token"] = ranks.get("api_token", 9) < ranks.get("api_key", 9)
-    return AirsSettings(**values, origins=dict(origins))
 
 
 def _parsed(name: str, text: str) -> Any:

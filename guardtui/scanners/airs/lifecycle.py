@@ -5,30 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from guardtui.domain.topic import Topic
+from guardtui.domain.topic import Topic, violations
 from guardtui.http.errors import ServiceError, inert
 from guardtui.scanners.airs.errors import UNKNOWN_FATE, AirsError, reworded
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
-from guardtui.scanners.airs.policy import PolicyEdit, TopicPin, attach, restore
+from guardtui.scanners.airs.policy import PolicyEdit, TopicPin, attach, for_sending, restore
 from guardtui.scanners.airs.policy_paths import PolicyPath, pinned, target
 from guardtui.scanners.airs.topic_revisions import text_hash
-from guardtui.scanners.airs.topic_writes import check, create, newest, put, same_text, store, update
 from guardtui.scanners.airs.undo_journal import Journal, PendingUndo, Reverted, UndoRecord
-
-__all__ = [
-    "Applied",
-    "Journal",
-    "Plan",
-    "Reverted",
-    "UndoRecord",
-    "apply",
-    "create",
-    "newest",
-    "plan",
-    "plan_revert",
-    "revert",
-]
 
 _NO_TOPIC = "00000000-0000-0000-0000-000000000000"
 """Placeholder, in a plan only, for the id of a topic that is not created yet."""
@@ -68,7 +53,7 @@ async def plan(
     set_default: bool = False,
 ) -> Plan:
     """Return what `apply` would do. Raises AirsError and ServiceError."""
-    check(topic)
+    _check(topic)
     row = await newest(client, profile)
     known = await client.topic(topic.name)
     target_pin = _pin_target(client, row, known, topic, path)
@@ -94,7 +79,7 @@ async def apply(
     Raises AirsError for an unsuitable definition or profile, before anything is sent, and
     ServiceError.
     """
-    check(topic)
+    _check(topic)
     # The profile is checked first: if it is unsuitable, no topic is changed.
     row = await newest(client, profile)
     known = await client.topic(topic.name)
@@ -107,7 +92,7 @@ async def apply(
         # change that fails later does not hinder a revert.
         pending.write(known.topic_id, target_pin.pin.revision, tried.undo, row.revision + 1)
     try:
-        stored = known if known is not None and not changes else await store(client, topic, known)
+        stored = known if known is not None and not changes else await _store(client, topic, known)
     except ServiceError as error:
         if error.kind not in UNKNOWN_FATE:
             pending.retract()
@@ -130,22 +115,24 @@ async def apply(
                 f"{shown.profile.revision} when shown, and is at {row.revision} now; their changes "
                 "stay"
             )
-        now, more = await put(client, row, edit)
+        now, more = await _put(client, row, edit)
     except (ServiceError, AirsError) as error:
         if not changes:
             if not isinstance(error, ServiceError) or error.kind not in UNKNOWN_FATE:
                 pending.retract()
             raise
         note = f"the topic has revision {stored.revision}, but the profile does not use it"
-        raise _with_note(error, note) from None
+        if isinstance(error, ServiceError):
+            raise reworded(error, f"{error.message[:180]}; {note}") from None
+        raise AirsError(f"{error}; {note}") from None
     before = pending.record(stored.topic_id, stored.revision, edit.undo, now.revision)
     if changes or edit.changes:
         pending.write(stored.topic_id, stored.revision, edit.undo, now.revision)
     return Applied(stored, now, changes + edit.changes, (*warnings, *more), before)
 
 
-async def revert(client: ManagementClient, before: UndoRecord) -> Reverted:
-    """Restore the previous definition and exactly the previous pin.
+async def revert(client: ManagementClient, before: UndoRecord, *, send: bool = True) -> Reverted:
+    """Restore the previous definition and exactly the previous pin; unless `send`, only plan it.
 
     The old text becomes the topic's newest revision, and the profile pins the same revision as
     before, so that scans judge as before. A text that others set since is not replaced, because
@@ -153,60 +140,34 @@ async def revert(client: ManagementClient, before: UndoRecord) -> Reverted:
     only removed from the profile, because old revisions of the profile name it. Raises AirsError
     and ServiceError.
     """
-    row, edit, warnings = await _revert_edit(client, before)
-    # The profile first: after that, scans do not depend on the newest text of the topic.
-    now, more = await put(client, row, edit)
-    warnings += more
-    changes = list(edit.changes)
-    name = inert(before.topic_name, characters=60)
-    if before.topic is None:
-        changes.append(f"topic {name} {_created(edit)}")
-    revision = None
-    if before.topic is not None and before.changed_topic:
-        known, note = await _text_to_replace(client, before)
-        if known is not None:
-            revision = (await update(client, CustomTopic.read(before.topic))).revision
-            changes.append(f"topic {name} has its previous text again, as revision {revision}")
-        warnings += [f"topic {name} {note}"] if note else []
-    return Reverted(now, tuple(changes), tuple(warnings), revision)
-
-
-async def plan_revert(client: ManagementClient, before: UndoRecord) -> Reverted:
-    """Return what `revert` would do now, in words. Raises AirsError and ServiceError."""
-    row, edit, warnings = await _revert_edit(client, before)
-    changes = list(edit.changes)
-    name = inert(before.topic_name, characters=60)
-    if before.topic is None:
-        changes.append(f"topic {name} {_created(edit)}")
-    elif before.changed_topic:
-        known, note = await _text_to_replace(client, before)
-        if known is not None:
-            revisions = f"revision {known.revision} → {known.revision + 1}"
-            changes.append(f"topic {name} gets its previous text: {revisions}")
-        warnings += [f"topic {name} {note}"] if note else []
-    return Reverted(row, tuple(changes), tuple(warnings))
-
-
-def _created(edit: PolicyEdit) -> str:
-    """Return what a revert means for a topic that the change created."""
-    if edit.changes:
-        return "is removed from the profile, but stays in the tenant"
-    return "stays in the tenant; the profile does not use it"
-
-
-async def _revert_edit(
-    client: ManagementClient, before: UndoRecord
-) -> tuple[SecurityProfile, PolicyEdit, list[str]]:
-    """Return the newest profile, the edit that restores it, and warnings."""
     row = await newest(client, before.profile_name)
     edit = restore(row.policy, before.undo)
-    warnings = list(edit.warnings)
+    changes, warnings = list(edit.changes), list(edit.warnings)
     if edit.changes and row.revision > before.revision:
         warnings.append(
             f"the profile was changed since: it was at revision {before.revision}, and is at "
             f"{row.revision} now; other changes stay"
         )
-    return row, edit, warnings
+    if send:
+        # The profile first: after that, scans do not depend on the newest text of the topic.
+        row, more = await _put(client, row, edit)
+        warnings += more
+    name = inert(before.topic_name, characters=60)
+    revision = None
+    if before.topic is None and edit.changes:
+        changes.append(f"topic {name} is removed from the profile, but stays in the tenant")
+    elif before.topic is None:
+        changes.append(f"topic {name} stays in the tenant; the profile does not use it")
+    elif before.changed_topic:
+        known, note = await _text_to_replace(client, before)
+        if known is not None and send:
+            revision = (await _update(client, CustomTopic.read(before.topic))).revision
+            changes.append(f"topic {name} has its previous text again, as revision {revision}")
+        elif known is not None:
+            revisions = f"revision {known.revision} → {known.revision + 1}"
+            changes.append(f"topic {name} gets its previous text: {revisions}")
+        warnings += [f"topic {name} {note}"] if note else []
+    return Reverted(row, tuple(changes), tuple(warnings), revision)
 
 
 async def _text_to_replace(
@@ -258,7 +219,7 @@ def _pin_target(
     }
     unknown = next((revision for revision, text in texts.items() if text is None), None)
     same = [revision for revision, text in texts.items() if text == text_hash(topic)]
-    newest_text = same_text(known, topic)
+    newest_text = _same_text(known, topic)
     revision, changes = known.revision, tuple[str, ...]()
     if known.active and same:
         revision, unknown = same[0], None
@@ -295,7 +256,128 @@ def _warnings(row: SecurityProfile, edit: PolicyEdit) -> tuple[str, ...]:
     return (*inactive, *edit.warnings)
 
 
-def _with_note(error: ServiceError | AirsError, note: str) -> ServiceError | AirsError:
-    if isinstance(error, ServiceError):
-        return reworded(error, f"{error.message[:180]}; {note}")
-    return AirsError(f"{error}; {note}")
+# --- writes, which are looked up if a response was lost -------------------------------------
+
+
+def _check(topic: Topic) -> None:
+    """Raise AirsError for a definition that exceeds the limits."""
+    if broken := violations(topic):
+        problems = "; ".join(violation.message for violation in broken)
+        raise AirsError(f"this definition is not sent: {problems}")
+
+
+def _same_text(known: CustomTopic, topic: Topic | CustomTopic) -> bool:
+    """Return whether a topic of the service has this text."""
+    return (known.description, known.examples) == (topic.description, topic.examples)
+
+
+async def create(client: ManagementClient, topic: Topic) -> CustomTopic:
+    """Create a topic that no profile uses yet.
+
+    Raises AirsError for an invalid definition or an existing name, and ServiceError.
+    """
+    _check(topic)
+    known = await client.topic(topic.name)
+    if known is None:
+        known, failure = await _create(client, topic)
+        # Without a response, the topic may be that of the call.
+        if failure is None or (failure.status != 409 and _same_text(known, topic)):
+            return known
+    raise AirsError(
+        f"topic {inert(topic.name, characters=60)!r} already exists, at revision {known.revision}"
+    )
+
+
+async def _create(
+    client: ManagementClient, topic: Topic
+) -> tuple[CustomTopic, ServiceError | None]:
+    """Create a topic; return that of its name with the failure if there is one already."""
+    try:
+        return await client.create_topic(topic.name, topic.description, topic.examples), None
+    except ServiceError as error:
+        if error.status != 409 and error.kind not in UNKNOWN_FATE:
+            raise
+        failure = error
+    known = await client.topic(topic.name)
+    if known is None:
+        raise failure
+    return known, failure
+
+
+async def newest(client: ManagementClient, name: str) -> SecurityProfile:
+    """Return the highest revision of a profile.
+
+    Raises AirsError, with the names of other profiles, if it does not exist.
+    """
+    row = await client.profile(name)
+    if row is None:
+        names = sorted(profile.profile_name for profile in await client.profiles(latest=True))
+        known = ", ".join(inert(other, characters=40) for other in names[:5]) or "none"
+        raise AirsError(f"no profile is named {inert(name, characters=60)!r}; existing: {known}")
+    return row
+
+
+async def _store(client: ManagementClient, topic: Topic, known: CustomTopic | None) -> CustomTopic:
+    """Return the service's topic with this text, created or updated if needed."""
+    if known is None:
+        known, failure = await _create(client, topic)
+        if failure is None:
+            return known
+    if _same_text(known, topic) and known.active:
+        return known
+    return await _update(
+        client,
+        known.model_copy(
+            update={
+                "description": topic.description,
+                "examples": tuple(topic.examples),
+                "active": True,
+            }
+        ),
+    )
+
+
+async def _update(client: ManagementClient, topic: CustomTopic) -> CustomTopic:
+    """Set the text of a topic. If the response is lost, the topic is looked up, not sent again."""
+    try:
+        return await client.update_topic(
+            topic.topic_id,
+            topic.topic_name,
+            topic.description,
+            topic.examples,
+            active=topic.active,
+        )
+    except ServiceError as error:
+        if error.kind not in UNKNOWN_FATE:
+            raise
+        failure = error
+    current = await client.topic(topic.topic_name)
+    if current is None or not _same_text(current, topic):
+        raise failure
+    return current
+
+
+async def _put(
+    client: ManagementClient, row: SecurityProfile, edit: PolicyEdit
+) -> tuple[SecurityProfile, list[str]]:
+    """Send a changed policy; return the revision in effect, and warnings."""
+    sent, notes = for_sending(edit.policy)
+    warnings = list(notes)
+    if not edit.changes:
+        return row, []
+    try:
+        now = await client.update_profile(row, sent)
+    except ServiceError as error:
+        if error.kind not in UNKNOWN_FATE:
+            raise
+        now = await newest(client, row.profile_name)
+        if now.revision <= row.revision or for_sending(now.policy)[0] != sent:
+            raise
+    if not now.profile_id or now.profile_id == row.profile_id or not now.revision:
+        now = await newest(client, row.profile_name)  # an incomplete response
+    if now.revision > row.revision + 1:
+        warnings.append(
+            "somebody changed the profile at the same moment: the changes of revision "
+            f"{now.revision - 1} are overwritten; check them"
+        )
+    return now, warnings

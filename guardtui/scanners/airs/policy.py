@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -39,10 +39,10 @@ class TopicPin(BaseModel):
 
 
 class PolicyUndo(BaseModel):
-    """Data to restore a guardrail: its JSON before and after a change, None if missing.
+    """Data to restore a guardrail: its JSON before (None if missing) and after a change.
 
     `list_was` is the state of `model-protection` before: a list, null, or missing. `position` is
-    the guardrail's index in that list, `count` the number of guardrails after the change.
+    the guardrail's index in that list.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -50,22 +50,27 @@ class PolicyUndo(BaseModel):
     place: PolicyPath
     topic_id: str
     before: Json | None
-    after: Json | None
+    after: Json
     list_was: Literal["list", "null", "missing"] = "list"
     position: int = 0
-    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyEdit:
-    """A changed copy of a policy, the changes in words, and the data to undo them.
+    """A changed copy of a policy, and the changes in words.
 
     Without `changes` nothing needs to be sent. `warnings` are about parts left unchanged.
     """
 
     policy: Json
-    changes: tuple[str, ...]
-    warnings: tuple[str, ...]
+    changes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment(PolicyEdit):
+    """An edit that attaches a topic, with the data to undo it."""
+
     undo: PolicyUndo
 
 
@@ -78,7 +83,7 @@ def merged(first: PolicyUndo, second: PolicyUndo) -> PolicyUndo:
     same = (first.place, first.topic_id) == (second.place, second.topic_id)
     if not same or _sent_item(first.after) != _sent_item(second.before):
         return first
-    return first.model_copy(update={"after": second.after, "count": second.count})
+    return first.model_copy(update={"after": second.after})
 
 
 def attach(
@@ -88,7 +93,7 @@ def attach(
     *,
     path: PolicyPath | None = None,
     set_default: bool = False,
-) -> PolicyEdit:
+) -> Attachment:
     """Put a topic at one revision into the bucket of its intent, and in no other of that path.
 
     All other topics and unknown data stay. The guardrail's default becomes `allow` for block and
@@ -102,7 +107,9 @@ def attach(
     changes: list[str] = []
     warnings: list[str] = []
     default = "allow" if intent is Intent.BLOCK else "block"
-    list_was = _list_state(section)
+    list_was: Literal["list", "null", "missing"] = "list"
+    if section.get("model-protection") is None:
+        list_was = "null" if "model-protection" in section else "missing"
     position = index_of(section)
     if position is None:
         before = None
@@ -138,8 +145,15 @@ def attach(
         warnings.append(
             f"{len(others) + 1} topics: the service may accept at most {TOPICS_AT_MOST}"
         )
-    undo = _undo(section, path, pin.topic_id, position, before, item, list_was)
-    return PolicyEdit(policy, tuple(changes), tuple(warnings), undo)
+    undo = PolicyUndo(
+        place=path,
+        topic_id=pin.topic_id,
+        before=before,
+        after=copy.deepcopy(item),
+        list_was=list_was,
+        position=len(section["model-protection"]) if position is None else position,
+    )
+    return Attachment(policy, tuple(changes), tuple(warnings), undo=undo)
 
 
 def restore(policy: Json, undo: PolicyUndo) -> PolicyEdit:
@@ -152,29 +166,21 @@ def restore(policy: Json, undo: PolicyUndo) -> PolicyEdit:
     policy = _copied(policy)
     section = _section(policy, undo.place)
     position = index_of(section)
-    if undo.after is None and _count(section) == undo.count:
-        position = None  # not the guardrail that was removed
     now = None if position is None else section["model-protection"][position]
-    before = copy.deepcopy(now)
-    changes: list[str] = []
-    warnings: list[str] = []
-    if _sent_item(now) == _sent_item(undo.after):
-        if _sent_item(undo.before) != _sent_item(now):
-            changes.append(f"the topic guardrail is in its previous state again ({undo.place})")
-        restored = copy.deepcopy(undo.before)
-        _replace_item(section, position, restored, undo)
-        redo = _undo(section, undo.place, undo.topic_id, position, before, restored)
-        return PolicyEdit(policy, tuple(changes), (), redo)
-    if _sent_item(now) == _sent_item(undo.before):
-        redo = _undo(section, undo.place, undo.topic_id, position, before, now)
-        return PolicyEdit(policy, (), (), redo)
-    warnings.append("the topic guardrail was changed since: only this topic is restored")
+    sent, before, after = map(_sent_item, (now, undo.before, undo.after))
+    if sent == after:
+        _replace_item(section, position, copy.deepcopy(undo.before), undo)
+        changed = f"the topic guardrail is in its previous state again ({undo.place})"
+        return PolicyEdit(policy, () if before == after else (changed,))
+    if sent == before:
+        return PolicyEdit(policy)
     restored = _restored_topic(copy.deepcopy(now), undo)
-    if _sent_item(restored) != _sent_item(now):
-        changes.append("the topic's own pin is restored")
     _replace_item(section, position, restored, undo)
-    redo = _undo(section, undo.place, undo.topic_id, position, before, restored)
-    return PolicyEdit(policy, tuple(changes), tuple(warnings), redo)
+    return PolicyEdit(
+        policy,
+        () if _sent_item(restored) == sent else ("the topic's own pin is restored",),
+        ("the topic guardrail was changed since: only this topic is restored",),
+    )
 
 
 def for_sending(policy: Json) -> tuple[Json, tuple[str, ...]]:
@@ -217,12 +223,6 @@ def _section(policy: Json, path: PolicyPath) -> Json:
     raise PolicyError(f"the profile has no section {path} for topics; existing: {existing}")
 
 
-def _list_state(section: Json) -> Literal["list", "null", "missing"]:
-    if "model-protection" not in section:
-        return "missing"
-    return "null" if section["model-protection"] is None else "list"
-
-
 def _shown(text: object) -> str:
     return "none" if text is None else inert(str(text), characters=60)
 
@@ -252,20 +252,20 @@ def _place_member(item: Json, pin: TopicPin, action: str) -> None:
                 topics.append(new)
                 placed = True
         group["topic"] = topics
-    if placed:
-        return
+    if not placed:
+        _add(groups, action, new)
+
+
+def _add(groups: list[Any], action: str, member: Json) -> None:
+    """Add a topic to the first bucket of an action, which is made if it is missing."""
     for group in groups:
         if isinstance(group, dict) and group.get("action") == action:
-            _add(group, new)
+            topics = group.get("topic")
+            if topics is not None and not isinstance(topics, list):
+                raise PolicyError("the topics of a bucket are not a list: nothing was changed")
+            group["topic"] = [*(topics or []), member]
             return
-    groups.append({"action": action, "topic": [new]})
-
-
-def _add(group: Json, member: Json) -> None:
-    topics = group.get("topic")
-    if topics is not None and not isinstance(topics, list):
-        raise PolicyError("the topics of a bucket are not a list: nothing was changed")
-    group["topic"] = [*(topics or []), member]
+    groups.append({"action": action, "topic": [member]})
 
 
 def _placement_changes(
@@ -284,17 +284,6 @@ def _placement_changes(
     if before.get("topic_name") != pin.topic_name:
         changes.append(f"topic {_shown(before.get('topic_name'))} is renamed to {name}")
     return changes
-
-
-def _remove_topic(item: Json, topic_id: str) -> None:
-    groups = item.get("topic-list")
-    for group in groups if isinstance(groups, list) else ():
-        if isinstance(group, dict) and isinstance(group.get("topic"), list):
-            group["topic"] = [
-                member
-                for member in group["topic"]
-                if not isinstance(member, dict) or not is_topic(member, topic_id)
-            ]
 
 
 def _sent_item(item: Json | None) -> Json | None:
@@ -336,45 +325,20 @@ def _restored_topic(now: Json | None, undo: PolicyUndo) -> Json | None:
         if not old or undo.before is None:
             return None
         now = {**copy.deepcopy(undo.before), "topic-list": []}
-    _remove_topic(now, undo.topic_id)
     groups = now.get("topic-list")
     if not isinstance(groups, list):
         groups = now["topic-list"] = []
+    for group in groups:
+        if isinstance(group, dict) and isinstance(group.get("topic"), list):
+            group["topic"] = [
+                member
+                for member in group["topic"]
+                if not isinstance(member, dict) or not is_topic(member, undo.topic_id)
+            ]
     for action, member in old:
-        for group in groups:
-            if isinstance(group, dict) and group.get("action") == action:
-                _add(group, copy.deepcopy(member))
-                break
-        else:
-            groups.append({"action": action, "topic": [copy.deepcopy(member)]})
-    if undo.before is not None and undo.after is not None:
+        _add(groups, action, copy.deepcopy(member))
+    if undo.before is not None:
         old_default, new_default = undo.before.get("action"), undo.after.get("action")
         if old_default != new_default and now.get("action") == new_default:
             now["action"] = old_default
     return _sent_item(now)
-
-
-def _undo(
-    section: Json,
-    path: PolicyPath,
-    topic_id: str,
-    position: int | None,
-    before: Json | None,
-    after: Json | None,
-    list_was: Literal["list", "null", "missing"] = "list",
-) -> PolicyUndo:
-    items = section.get("model-protection") or []
-    return PolicyUndo(
-        place=path,
-        topic_id=topic_id,
-        before=before,
-        after=copy.deepcopy(after),
-        list_was=list_was,
-        position=len(items) if position is None else position,
-        count=_count(section),
-    )
-
-
-def _count(section: Json) -> int:
-    items = section.get("model-protection")
-    return sum(map(is_guardrail, items)) if isinstance(items, list) else 0

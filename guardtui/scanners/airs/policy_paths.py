@@ -89,18 +89,13 @@ def pinned(policy: object, topic_id: str) -> tuple[tuple[PolicyPath, str, int], 
     return tuple(pins)
 
 
-def target(policy: object, entry: int | None = None, direction: str | None = None) -> PolicyPath:
+def target(policy: object) -> PolicyPath:
     """Return the path for topics that judge prompts.
 
     Of several entries, that with a topic guardrail is used. Raises PolicyError if no path exists or
     the choice is ambiguous.
     """
-    paths = [
-        path
-        for path, _ in sections(policy)
-        if entry in (None, path.entry)
-        and path.direction in ((direction,) if direction is not None else ("", "prompt"))
-    ]
+    paths = [path for path, _ in sections(policy) if path.direction in ("", "prompt")]
     if not paths:
         raise PolicyError(
             "the profile has no section for topics on prompts: open it in Strata Cloud Manager "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from guardtui.domain.verdicts import Verdict
 from guardtui.http.retries import Retries
 from guardtui.scanners.airs.credentials import AirsSettings
-from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from guardtui.scanners.airs.scans import ScanClient
 
 PROBE = "What is the capital of France?"
 
@@ -16,6 +16,5 @@ TIMEOUT = 20.0
 async def scan_probe(settings: AirsSettings) -> Verdict:
     """Scan the prompt. Raises ServiceError."""
     retries = Retries(attempts=2, total=TIMEOUT)
-    choice = ProfileChoice(settings.profile)
-    async with ScanClient(settings, choice, retries=retries, timeout=TIMEOUT) as client:
+    async with ScanClient(settings, retries=retries, timeout=TIMEOUT) as client:
         return await client.scan(PROBE)

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import ServiceError
-
-
-class ProbeClient(Protocol):
-    """Scans one prompt now; a `ScanClient`."""
-
-    async def scan(self, prompt: str) -> Verdict:
-        """Scan one prompt. Raises ServiceError."""
+from guardtui.scanners.airs.scans import ScanClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +42,7 @@ def canary(topic: Topic) -> tuple[str, bool | None]:
 
 
 async def wait_until_live(
-    client: ProbeClient,
+    client: ScanClient,
     prompt: str,
     *,
     profile_id: str,

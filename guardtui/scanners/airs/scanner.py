@@ -21,7 +21,8 @@ from guardtui.scanners.airs.answers import no_verdict
 from guardtui.scanners.airs.batches import scan_in_batches
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from guardtui.scanners.airs.models import SecurityProfile
+from guardtui.scanners.airs.scans import ScanClient
 from guardtui.scanners.base import (
     Report,
     ScannerError,
@@ -31,6 +32,14 @@ from guardtui.scanners.base import (
 from guardtui.scanners.remote import RemoteRun, Results
 
 OTHER_REVISION = "another revision of the profile judged; a change may not be in effect everywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveRevision:
+    """A profile revision that judges scans, and its fingerprint (`fingerprint_of`)."""
+
+    profile: SecurityProfile
+    fingerprint: str = ""
 
 
 @dataclass(slots=True)
@@ -45,12 +54,10 @@ class _ScanContext:
 class AirsScanner:
     """Scans prompts with AIRS, by the active revision of a security profile.
 
-    The definition is not applied to the profile here. `profile` is its name, by default that of the
-    settings. `revision` is the id of the profile's newest revision and `number` its count, if they
-    were looked up; verdicts of other revisions are then rejected. Without `revision`, the first
-    prompt is sent alone to learn it. `fingerprint` identifies the policy of that revision
-    (`fingerprint_of`): verdicts are cached under it, so that pinning the same definition again
-    costs nothing.
+    The definition is not applied to the profile here. `now` is the profile's newest revision, if it
+    was looked up; verdicts of other revisions are then rejected. Without it, the first prompt is
+    sent alone to learn the revision. Verdicts are cached under its fingerprint, so that pinning the
+    same definition again costs nothing.
 
     `rate` is scans per second. Unless `fresh`, the `cache` is read before requests are sent; each
     verdict is cached as soon as it arrives, errors are not. `companions` are names of other topics
@@ -65,12 +72,9 @@ class AirsScanner:
 
     def __init__(
         self,
-        profile: str = "",
+        airs: AirsSettings,
+        now: ActiveRevision | None = None,
         *,
-        airs: AirsSettings | None = None,
-        revision: str = "",
-        number: int | None = None,
-        fingerprint: str = "",
         rate: float | None = None,
         cache: VerdictCache | None = None,
         fresh: bool = False,
@@ -79,11 +83,9 @@ class AirsScanner:
         timeout: float = 60.0,
         clock: Clock = CLOCK,
     ) -> None:
-        self._airs = airs if airs is not None else AirsSettings.load()
-        self._airs.scan_credential()  # a missing credential fails here, not during a scan
-        self._choice = ProfileChoice(profile or self._airs.profile)
-        self._revision, self._number = revision.lower(), number
-        self._fingerprint = fingerprint if revision else ""
+        airs.scan_credential()  # a missing credential fails here, not during a scan
+        self._airs, self._now, self._profile = airs, now, airs.required_profile
+        self._revision = "" if now is None else now.profile.profile_id.lower()
         self._rate = None if rate is None else Rate.per_second(rate)
         self._cache, self._fresh, self._clock = cache, fresh, clock
         self._companions = frozenset(companions)
@@ -93,9 +95,10 @@ class AirsScanner:
 
     @property
     def settings(self) -> ScannerSettings:
-        number = "" if self._number is None else f"{self._number} "
-        revision = f"{number}({inert(self._revision)})" if self._revision else ""
-        return ScannerSettings(self._airs.guardrail(self._choice.name), revision=revision)
+        revision = ""
+        if self._now is not None and self._revision:
+            revision = f"{self._now.profile.revision} ({inert(self._revision)})"
+        return ScannerSettings(self._airs.guardrail, revision=revision)
 
     @property
     def concurrency(self) -> int:
@@ -136,7 +139,7 @@ class AirsScanner:
         run = RemoteRun(prompts, rows, report, limit, note=note)
         context = _ScanContext(topic, self._revision, epoch)
         async with ScanClient(
-            self._airs, self._choice, limit=limit, timeout=self._timeout, clock=self._clock
+            self._airs, limit=limit, timeout=self._timeout, clock=self._clock
         ) as client:
             while run.waiting and not (context.revision or run.verdicts or run.given_up):
                 first = [run.waiting.pop(0)]
@@ -203,11 +206,12 @@ class AirsScanner:
 
     def _key(self, topic: Topic, text: str, revision: str, epoch: int = 1) -> bytes:
         """Return the cache key of a verdict: profile revision, definition, prompt and epoch."""
-        fingerprint = self._fingerprint if revision == self._revision else ""
+        now = self._now
+        fingerprint = now.fingerprint if now is not None and revision == self._revision else ""
         return verdict_key(
             "airs",
             str(self._airs.scan_endpoint),
-            self._choice.name,
+            self._profile,
             fingerprint or revision,
             topic.fingerprint,
             topic.intent.value,

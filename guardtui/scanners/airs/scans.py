@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.verdicts import Verdict
+from guardtui.http.answers import json_body
 from guardtui.http.clock import CLOCK, Clock
-from guardtui.http.errors import ServiceError, inert
-from guardtui.http.json_body import json_body
+from guardtui.http.errors import ServiceError
 from guardtui.http.limits import AdaptiveLimit, Rate
 from guardtui.http.retries import UNSENT, Retries
 from guardtui.scanners.airs.answers import read_answer
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import (
     UNKNOWN_FATE,
-    AirsError,
     refused,
     reworded,
     scan_error,
@@ -39,31 +37,6 @@ IDS_AT_MOST = 5
 """Maximum number of ids in one query of results."""
 POLL_RATE = Rate(10, 60.0)
 """Queries of results that the service accepts."""
-_NAME_LENGTH = 100
-"""Maximum characters of a profile's name."""
-_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileChoice:
-    """The profile that judges: by name, its newest revision; by id, always the same revision.
-
-    Raises AirsError if both are missing or the name is too long.
-    """
-
-    name: str = ""
-    id: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.name and not self.id:
-            raise AirsError("no security profile is named")
-        if len(self.name) > _NAME_LENGTH:
-            raise AirsError(f"the profile's name has more than {_NAME_LENGTH} characters")
-
-    @property
-    def json(self) -> dict[str, str]:
-        """JSON for a request: the id alone if known, as a name beside it would be ambiguous."""
-        return {"profile_id": self.id} if self.id else {"profile_name": self.name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +56,15 @@ class Batch:
 
 
 class ScanClient:
-    """Scans with one key. Close it (`async with`) when done; belongs to one event loop.
+    """Scans with one key, by the newest revision of the profile of the settings.
 
-    `limit` is for scans. Raises AirsError without a credential; all calls raise ServiceError.
+    Close it (`async with`) when done; belongs to one event loop. `limit` is for scans. Raises
+    AirsError without a credential or a profile; all calls raise ServiceError.
     """
 
     def __init__(
         self,
         settings: AirsSettings,
-        profile: ProfileChoice,
         *,
         limit: AdaptiveLimit | None = None,
         retries: Retries | None = None,
@@ -101,7 +74,7 @@ class ScanClient:
         from guardtui.http.client import RemoteClient
 
         credential = settings.scan_credential()
-        self.profile, self.clock = profile, clock
+        self._profile, self.clock = settings.required_profile, clock
         self.limit = limit or AdaptiveLimit(settings.concurrency, clock=clock)
         self._host = settings.scan_endpoint.authority
         self._key = credential.secret if credential.header == "x-pan-token" else None
@@ -131,20 +104,15 @@ class ScanClient:
             return isinstance(data, Mapping) and data.get("tr_id") == tr_id
 
         body = self._body(prompt, tr_id)
-        reply = await self._post("/v1/scan/sync/request", body, True, names)
+        reply = await self._post("/v1/scan/sync/request", body, names=names)
         return read_answer(reply.data, tr_id=tr_id, seconds=reply.seconds)
 
     async def submit(self, prompts: Sequence[tuple[int, str]]) -> Batch:
-        """Send at most 20 indexed prompts as one batch.
+        """Send at most 20 indexed prompts, none with a `problem_of`, as one batch.
 
         If it is unknown whether the service accepted it, the batch is not sent again: the
         ServiceError is final.
         """
-        if not 1 <= len(prompts) <= BATCH_AT_MOST:
-            raise refused(f"a batch has 1 to {BATCH_AT_MOST} prompts")
-        for _, prompt in prompts:
-            if problem := self.problem_of(prompt):
-                raise problem
         # Numbers start at 1, because some encoders omit a 0 from the response.
         rows = {number: index for number, (index, _) in enumerate(prompts, start=1)}
         batch = Batch("", rows, uuid.uuid4().hex)
@@ -166,13 +134,15 @@ class ScanClient:
 
     async def results(self, scan_ids: Sequence[str]) -> list[ResultRow]:
         """Return the states of the requests of up to 5 batches; unreadable rows are omitted."""
-        params = {"scan_ids": _ids(scan_ids)}
+        params = {"scan_ids": ",".join(scan_ids)}
         try:
             reply = await self._results.request("GET", "/v1/scan/results", params=params)
         except ServiceError as error:
             raise scan_error(error, self._host) from None
+        if not isinstance(reply.data, list):
+            raise unusable("not a list of results")
         rows = []
-        for data in _list(reply.data, "results"):
+        for data in reply.data:
             try:
                 rows.append(ResultRow.read(data))
             except ServiceError:
@@ -206,40 +176,21 @@ class ScanClient:
     def _body(self, prompt: str, tr_id: str) -> dict[str, Any]:
         return {
             "tr_id": tr_id,
-            "ai_profile": self.profile.json,
+            "ai_profile": {"profile_name": self._profile},
             "contents": [{"prompt": prompt}],
         }
 
     async def _post(
-        self, path: str, body: object, retry: Retries | bool, names: Names | None = None
+        self, path: str, body: object, retry: Retries | None = None, names: Names | None = None
     ) -> Reply:
         content, headers = json_body(body), {}
         if self._key is not None:
-            headers["x-payload-hash"] = payload_hash(content, self._key.reveal())
+            # Hex HMAC-SHA256 (RFC 2104) of the body, keyed with the API key.
+            key = self._key.reveal().encode()
+            headers["x-payload-hash"] = hmac.new(key, content, hashlib.sha256).hexdigest()
         try:
             return await self._scans.request(
                 "POST", path, content=content, headers=headers, retry=retry, names=names
             )
         except ServiceError as error:
-            raise scan_error(error, self._host, self.profile.name or self.profile.id) from None
-
-
-def payload_hash(body: bytes, key: str) -> str:
-    """Return the hex HMAC-SHA256 (RFC 2104) of a body, keyed with the API key."""
-    return hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
-
-
-def _ids(ids: Sequence[str]) -> str:
-    unique = list(dict.fromkeys(ids))
-    if not 1 <= len(unique) <= IDS_AT_MOST:
-        raise refused(f"a query has 1 to {IDS_AT_MOST} ids")
-    for scan_id in unique:
-        if not _ID.fullmatch(scan_id):
-            raise refused(f"{inert(scan_id, characters=60)!r} is not the id of a scan")
-    return ",".join(unique)
-
-
-def _list(data: object, subject: str) -> list[Any]:
-    if not isinstance(data, list):
-        raise unusable(f"not a list of {subject}")
-    return data
+            raise scan_error(error, self._host, self._profile) from None

@@ -1,20 +1,47 @@
-"""Tenants as stored by `airs-cli` 7: a registry, and a settings file for each tenant."""
+"""JSON files of the `airs` command-line tools: settings, and the registry of tenants."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from guardtui.domain.text import display_text
-from guardtui.scanners.airs.config_files import broken, read_object
+from guardtui.files.problems import FileError, decode, json_error, read_bytes
 from guardtui.scanners.airs.errors import AirsError
 
 PATH_VARIABLE = "PRISMA_AIRS_TENANTS_PATH"
 _VERSION = 1
 _REMEDY = "see 'airs-cli tenant list', or remove the file if you do not use airs-cli"
 _SHOWN = 10
+
+
+def read_object(path: Path, remedy: str) -> dict[str, Any] | None:
+    """Return the JSON object in a file; None if the file does not exist.
+
+    Raises AirsError with `remedy` for a file that cannot be read or has other content.
+    """
+    if not os.path.lexists(path):
+        return None
+    try:
+        data = json.loads(decode(path, read_bytes(path)))
+    except FileError as error:
+        raise broken(path, error.problem, remedy, error.line) from None
+    except (RecursionError, ValueError) as error:
+        found = json_error(path, error, remedy, "not JSON")
+        raise broken(path, found.problem, remedy, found.line) from None
+    if not isinstance(data, dict):
+        raise broken(path, "not a JSON object", remedy)
+    return data
+
+
+def broken(path: Path, problem: str, remedy: str, line: int | None = None) -> AirsError:
+    """Return an error about a file."""
+    location = display_text(str(path)) + (f":{line}" if line is not None else "")
+    return AirsError(f"{location}: {problem}; {remedy}")
 
 
 @dataclass(frozen=True, slots=True)

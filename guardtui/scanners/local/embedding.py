@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from guardtui.domain.prompts import PromptSet
 from guardtui.scanners.base import Progress, Report
 from guardtui.scanners.local.encoder import Encoder
-from guardtui.scanners.local.matrix import PromptMatrix, new_matrix
+from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scoring import ScoringModel
 from guardtui.scanners.local.vectors import EncodeChunks, VectorCache, encode_chunks, text_key
 
@@ -126,7 +126,7 @@ class _Work:
         self._texts, self._report = prompts.prompts, report
         total = len(prompts)
         self.vectors = PromptVectors(
-            new_matrix(total, encoder.dimensions, scoring.english_columns),
+            PromptMatrix.empty(total, encoder.dimensions, scoring.english_columns),
             np.zeros(total, np.float32),
         )
         self._missing = np.ones(total, bool)

@@ -59,31 +59,21 @@ def load_encoder(name: str, *, threads: int = 1) -> Encoder:
     `threads` is the number of threads that one call of `encode` may use (not static).
     Raises `EncoderError` for an unknown name, and for a weights file that is missing or damaged.
     """
+    if name not in ENCODERS:
+        raise EncoderError(f"unknown encoder {name!r}: choose one of {', '.join(ENCODERS)}")
+    return _loaded(name, 1 if name == "static" else threads)
+
+
+@cache
+def _loaded(name: str, threads: int) -> Encoder:
     if name == "minilm":
-        return _minilm(threads)
+        from guardtui.scanners.local.minilm import MiniLM
+
+        return MiniLM(WEIGHTS, threads=threads)
     if name == "pair":
-        return _pair(threads)
-    if name == "static":
-        return _static()
-    raise EncoderError(f"unknown encoder {name!r}: choose one of {', '.join(ENCODERS)}")
+        from guardtui.scanners.local.pair import Pair
 
-
-@cache
-def _minilm(threads: int) -> Encoder:
-    from guardtui.scanners.local.minilm import MiniLM
-
-    return MiniLM(WEIGHTS, threads=threads)
-
-
-@cache
-def _pair(threads: int) -> Encoder:
-    from guardtui.scanners.local.pair import Pair
-
-    return Pair(WEIGHTS, threads=threads)
-
-
-@cache
-def _static() -> Encoder:
+        return Pair(WEIGHTS, threads=threads)
     from guardtui.scanners.local.static import Static
 
     return Static(WEIGHTS)

@@ -14,7 +14,7 @@ stretched, and products with a topic's text in such a language are shrunk.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,121 +33,60 @@ _ROUNDING = 0.05
 _ROWS = 4096  # rows converted from int8 to float32 at a time: they fit into the processor's cache
 
 
-class PromptMatrix(Protocol):
-    """Vectors of all prompts. Similarities to a text are cosines, also across languages."""
+class PromptMatrix:
+    """Vectors of all prompts. Similarities to a text are cosines, also across languages.
 
-    def __len__(self) -> int: ...
+    Values are [N, d] with a scale for each row [N] (`put` computes both): int8, or the same
+    integers as float32, which is fastest if memory suffices.
+    """
 
-    def fill(self, start: int, vectors: Floats) -> None:
-        """Store unit rows [n, d] from row `start` on."""
-
-    def put(self, rows: NDArray[np.intp], vectors: Floats) -> None:
-        """Store unit rows [n, d] in these rows (intp [n])."""
-
-    def taken(self, rows: NDArray[np.intp]) -> PromptMatrix:
-        """Return a new matrix with these rows (intp [n]), in this order."""
-
-    def product(self, vector: Floats, out: Floats) -> None:
-        """Write similarities to one text ([d]) to `out` [N]."""
-
-    def fill_rows(self, vectors: Floats, out: Floats) -> None:
-        """Write similarities to several texts ([t, d]) to `out` [t, N]."""
-
-    def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
-        """Return similarities [t, n] of texts [t, d] to the prompts of some rows (intp [n])."""
-
-    def vectors(self, rows: NDArray[np.intp]) -> Floats:
-        """Return a copy of the vectors [n, d] of the prompts of rows (intp [n]).
-
-        Rounding has left lengths that differ from 1 by less than 0.01.
-        """
-
-
-class FloatMatrix:
-    """Integers as float32 [N, d] with a scale for each row: fastest, if memory suffices."""
-
-    def __init__(self, count: int, dimensions: int, english_columns: int = 0) -> None:
-        self._values = np.zeros((count, dimensions), np.float32)
-        self._scales = np.zeros(count, np.float32)
+    def __init__(
+        self, values: NDArray[np.generic], scales: Floats, english_columns: int = 0
+    ) -> None:
+        self._values, self._scales = values, scales
         self._english_columns = english_columns
+
+    @classmethod
+    def empty(
+        cls,
+        count: int,
+        dimensions: int,
+        english_columns: int = 0,
+        dtype: type[np.int8] | type[np.float32] | None = None,
+    ) -> PromptMatrix:
+        """Return a matrix of zeros, by default of the type that suits its size."""
+        dtype = dtype or (np.float32 if count * dimensions < COMPACT_FROM else np.int8)
+        values = np.zeros((count, dimensions), dtype)
+        return cls(values, np.zeros(count, np.float32), english_columns)
 
     def __len__(self) -> int:
         return len(self._scales)
 
-    def fill(self, start: int, vectors: Floats) -> None:
-        stop = start + len(vectors)
-        self._values[start:stop], self._scales[start:stop] = stretched(
-            *compact(vectors), self._english_columns
-        )
+    def put(self, rows: NDArray[np.intp] | slice, vectors: Floats) -> None:
+        """Store unit rows [n, d] in these rows (intp [n], or a slice)."""
+        values, scales = compact(vectors)
+        self._values[rows] = values
+        self._scales[rows] = scales * _stretch(values, self._english_columns)
 
-    def put(self, rows: NDArray[np.intp], vectors: Floats) -> None:
-        self._values[rows], self._scales[rows] = stretched(*compact(vectors), self._english_columns)
-
-    def taken(self, rows: NDArray[np.intp]) -> FloatMatrix:
-        matrix = FloatMatrix(0, self._values.shape[1], self._english_columns)
-        matrix._values, matrix._scales = self._values[rows], self._scales[rows]
-        return matrix
+    def taken(self, rows: NDArray[np.intp]) -> PromptMatrix:
+        """Return a new matrix with these rows (intp [n]), in this order."""
+        return PromptMatrix(self._values[rows], self._scales[rows], self._english_columns)
 
     def product(self, vector: Floats, out: Floats) -> None:
+        """Write similarities to one text ([d]) to `out` [N]."""
+        if self._values.dtype == np.int8:
+            self.fill_rows(vector[None], out[None])
+            return
         np.dot(self._values, whole(vector), out=out)
         out *= self._scales
         out *= _text_scales(vector[None], self._english_columns)[0]
 
     def fill_rows(self, vectors: Floats, out: Floats) -> None:
-        for vector, row in zip(vectors, out, strict=True):
-            self.product(vector, row)
-
-    def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
-        products: Floats = whole(vectors) @ self._values[rows].T
-        products *= self._scales[rows]
-        products *= _text_scales(vectors, self._english_columns)[:, None]
-        return products
-
-    def vectors(self, rows: NDArray[np.intp]) -> Floats:
-        return _unit(self._values[rows], self._scales[rows], self._english_columns)
-
-
-class CompactMatrix:
-    """int8 [N, d] with a scale for each row: a quarter of the memory."""
-
-    def __init__(self, count: int, dimensions: int, english_columns: int = 0) -> None:
-        self._values = np.zeros((count, dimensions), np.int8)
-        self._scales = np.zeros(count, np.float32)
-        self._english_columns = english_columns
-
-    @classmethod
-    def of(
-        cls, values: NDArray[np.int8], scales: Floats, english_columns: int = 0
-    ) -> CompactMatrix:
-        """Return a matrix of existing arrays: values [N, d], which may be mapped, scales [N].
-
-        The scales are those of `stretched`.
-        """
-        matrix = cls(0, values.shape[1], english_columns)
-        matrix._values, matrix._scales = values, scales
-        return matrix
-
-    def __len__(self) -> int:
-        return len(self._scales)
-
-    def fill(self, start: int, vectors: Floats) -> None:
-        stop = start + len(vectors)
-        self._values[start:stop], self._scales[start:stop] = stretched(
-            *compact(vectors), self._english_columns
-        )
-
-    def put(self, rows: NDArray[np.intp], vectors: Floats) -> None:
-        self._values[rows], self._scales[rows] = stretched(*compact(vectors), self._english_columns)
-
-    def taken(self, rows: NDArray[np.intp]) -> CompactMatrix:
-        matrix = CompactMatrix(0, self._values.shape[1], self._english_columns)
-        matrix._values, matrix._scales = self._values[rows], self._scales[rows]
-        return matrix
-
-    def product(self, vector: Floats, out: Floats) -> None:
-        self.fill_rows(vector[None], out[None])
-
-    def fill_rows(self, vectors: Floats, out: Floats) -> None:
+        """Write similarities to several texts ([t, d]) to `out` [t, N]."""
+        if self._values.dtype != np.int8:
+            for vector, row in zip(vectors, out, strict=True):
+                self.product(vector, row)
+            return
         texts = np.ascontiguousarray(whole(vectors).T)
         buffer = np.empty((min(_ROWS, len(self)), self._values.shape[1]), np.float32)
         for start in range(0, len(self), _ROWS):
@@ -159,13 +98,21 @@ class CompactMatrix:
         out *= _text_scales(vectors, self._english_columns)[:, None]
 
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
-        products: Floats = whole(vectors) @ self._values[rows].astype(np.float32).T
+        """Return similarities [t, n] of texts [t, d] to the prompts of some rows (intp [n])."""
+        products: Floats = whole(vectors) @ self._values[rows].astype(np.float32, copy=False).T
         products *= self._scales[rows]
         products *= _text_scales(vectors, self._english_columns)[:, None]
         return products
 
     def vectors(self, rows: NDArray[np.intp]) -> Floats:
-        return _unit(self._values[rows], self._scales[rows], self._english_columns)
+        """Return a copy of the vectors [n, d] of the prompts of rows (intp [n]).
+
+        Rounding has left lengths that differ from 1 by less than 0.01.
+        """
+        values = self._values[rows]
+        vectors: Floats = values.astype(np.float32)
+        vectors *= (self._scales[rows] / _stretch(values, self._english_columns))[:, None]
+        return vectors
 
 
 def compact(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
@@ -173,19 +120,6 @@ def compact(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
     scales = np.abs(vectors).max(axis=1) / np.float32(127)
     scales[scales == 0] = 1
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales
-
-
-def stretched(
-    values: NDArray[np.int8], scales: Floats, english_columns: int
-) -> tuple[NDArray[np.int8], Floats]:
-    """Return the values [n, d] unchanged, and scales [n] that stretch texts in another language."""
-    return values, scales * _stretch(values, english_columns)
-
-
-def unstretched(values: NDArray[np.int8], scales: Floats, english_columns: int) -> Floats:
-    """Return the scales [n] of unit vectors, from those of `stretched`."""
-    unit: Floats = scales / _stretch(values, english_columns)
-    return unit
 
 
 def _stretch(values: NDArray[np.generic], english_columns: int) -> Floats:
@@ -210,13 +144,6 @@ def _text_scales(vectors: Floats, english_columns: int) -> Floats:
     return np.float32(1 / WHOLE) / _stretch(compact(vectors)[0], english_columns)
 
 
-def _unit(values: NDArray[np.generic], scales: Floats, english_columns: int) -> Floats:
-    """Return vectors [n, d] of about unit length from values and scales."""
-    vectors: Floats = values.astype(np.float32)
-    vectors *= (scales / _stretch(values, english_columns))[:, None]
-    return vectors
-
-
 def whole(vectors: Floats) -> Floats:
     """Return unit vectors [n, d] times `WHOLE`, rounded.
 
@@ -225,9 +152,3 @@ def whole(vectors: Floats) -> Floats:
     """
     rounded: Floats = np.rint(vectors * np.float32(WHOLE))
     return rounded
-
-
-def new_matrix(count: int, dimensions: int, english_columns: int = 0) -> PromptMatrix:
-    """Return an empty matrix of the type that suits its size."""
-    kind = FloatMatrix if count * dimensions < COMPACT_FROM else CompactMatrix
-    return kind(count, dimensions, english_columns)

@@ -200,13 +200,6 @@ class LocalScanner:
             raise asyncio.CancelledError
         return evaluation
 
-    def scan_now(
-        self, topic: Topic, prompts: PromptSet, report: Report, stopped: Stopped = lambda: False
-    ) -> Verdicts | None:
-        """Scan in this thread; returns None if stopped."""
-        evaluation = self.evaluate_now(topic, prompts, report, stopped)
-        return None if evaluation is None else evaluation.verdicts
-
     def evaluate_now(
         self,
         topic: Topic,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.scanners.local.encoder import WEIGHTS, EncoderError, checked_bytes
-from guardtui.scanners.local.matrix import WHOLE, CompactMatrix, FloatMatrix, compact, whole
+from guardtui.scanners.local.matrix import WHOLE, PromptMatrix, compact, whole
 
 Floats: TypeAlias = "NDArray[np.float32]"
 
@@ -78,8 +78,8 @@ def similarity_rows(
     After an edit, only the row of the edited text is computed: `out` is then a slice of the rows.
     """
     rows = np.empty((len(text_vectors), len(vectors)), np.float32) if out is None else out
-    matrix = FloatMatrix(len(vectors), vectors.shape[1], english_columns)
-    matrix.fill(0, vectors)
+    matrix = PromptMatrix.empty(len(vectors), vectors.shape[1], english_columns, np.float32)
+    matrix.put(slice(None), vectors)
     for row, text in zip(rows, text_vectors, strict=True):
         matrix.product(text, row)
     return rows
@@ -187,13 +187,14 @@ class ScoringModel:
         """
         return self._compact_ordinary(*compact(vectors))
 
-    def compact_prompt_terms(self, values: NDArray[np.int8], scales: Floats) -> Floats:
-        """Return prompt terms, [n], of vectors as int8 [n, d] with scales [n]."""
+    def prompt_terms(self, vectors: Floats) -> Floats:
+        """Return the share of z of each prompt alone, [N]; computed once per prompt set."""
+        values, scales = compact(vectors)
         terms = self._compact_ordinary(values, scales)
         terms *= np.float32(self.weights.get("ordinary", 0.0))
         if self.act:
             cosines = np.empty(len(values), np.float32)
-            CompactMatrix.of(values, scales).product(self.act.direction, cosines)
+            PromptMatrix(values, scales).product(self.act.direction, cosines)
             terms += self.act.leaning(cosines) * np.float32(self.weights["act"])
         return terms
 
@@ -201,10 +202,6 @@ class ScoringModel:
         nearest = _mean_of_nearest(values, whole(self.background))
         nearest *= scales * np.float32(1 / WHOLE)
         return nearest
-
-    def prompt_terms(self, vectors: Floats) -> Floats:
-        """Return the share of z of each prompt alone, [N]; computed once per prompt set."""
-        return self.compact_prompt_terms(*compact(vectors))
 
     def prompt_direction(self, vector: Floats) -> Floats:
         """Return the vector [d] whose product with this prompt's vector [d] is its prompt term.

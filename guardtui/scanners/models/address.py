@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from guardtui.http.errors import inert
+from guardtui.http.model_keys import KEY_VARIABLE, ModelKeys
+from guardtui.http.openai import parse_model
 from guardtui.http.secret import Secret
 
 
@@ -20,13 +22,6 @@ class ModelAddress:
     key_variable: str = ""
 
     @classmethod
-    def parse(
-        cls, text: str, environment: Mapping[str, str] | None = None, *, allow_http: bool = False
-    ) -> ModelAddress:
-        """Parse the only model of a run, like `parse_all`."""
-        return cls.parse_all([text], environment, allow_http=allow_http)[0]
-
-    @classmethod
     def parse_all(
         cls,
         texts: Sequence[str],
@@ -38,9 +33,6 @@ class ModelAddress:
 
         Raises AddressError, and ModelKeyError (see `ModelKeys.find`).
         """
-        from guardtui.http.model_keys import ModelKeys
-        from guardtui.http.openai import parse_model
-
         models = [parse_model(text, allow_http=allow_http) for text in texts]
         keys = ModelKeys(environment, [url for url, _ in models])
         with_keys = [(url, name, keys.find(url)) for url, name in models]
@@ -49,8 +41,6 @@ class ModelAddress:
     @property
     def has_shared_key(self) -> bool:
         """Whether the key comes from the variable for models at a single address."""
-        from guardtui.http.model_keys import KEY_VARIABLE
-
         return self.key_variable == KEY_VARIABLE
 
     @property
@@ -75,16 +65,7 @@ def addresses_revision(models: Iterable[ModelAddress]) -> str:
 
 def without_shared_key(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables without the key for models at a single address."""
-    from guardtui.http.model_keys import KEY_VARIABLE
-
     return {name: text for name, text in environment.items() if name != KEY_VARIABLE}
-
-
-def key_variables(models: Sequence[ModelAddress]) -> dict[str, str]:
-    """Return the environment variable with the key of each address; "" without a key."""
-    from guardtui.http.model_keys import origin_of
-
-    return {origin_of(model.url): model.key_variable for model in models}
 
 
 def keys_of(models: Iterable[ModelAddress]) -> tuple[Secret, ...]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.verdicts import Usage
-
-if TYPE_CHECKING:
-    from guardtui.http.usage import TokenUsage
+from guardtui.http.answers import TokenUsage
 
 ANSWER_TOKENS = 512
 """Default maximum of tokens in an answer."""
@@ -67,6 +64,18 @@ class CallBudget:
         self._tokens_reserved = 0
         self._cost_reserved = 0.0
         self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def given_prices(self) -> Prices | None:
+        """The author's prices, or None."""
+        return self.prices if self.prices.input or self.prices.output else None
+
+    @property
+    def text(self) -> str:
+        """The limits in words; "" without one."""
+        limits = [f"{self.most_tokens:,} tokens"] if self.most_tokens is not None else []
+        limits += [f"{self.most_cost:g}"] if self.most_cost is not None else []
+        return f"the budget of {' or '.join(limits)}" if limits else ""
 
     async def room(self, size: int, answer_tokens: int | None = None) -> Reserved:
         """Reserve like `reserve`, but wait while settling calls in flight may release enough."""

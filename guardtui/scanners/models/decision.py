@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from guardtui.domain.guardrail import DECISION, Guardrail, ScannerSettings
 from guardtui.domain.operating_point import SHIPPED
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict
-from guardtui.http.decisions import Api, DecisionAnswer
+from guardtui.domain.verdicts import Failure, Triggered, Verdict
+from guardtui.http.decisions import Api, DecisionAnswer, DecisionModel
 from guardtui.http.errors import inert
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import VerdictCache
@@ -23,7 +23,6 @@ from guardtui.scanners.models.address import (
     addresses_revision,
     keys_of,
 )
-from guardtui.scanners.models.budget import CallBudget
 from guardtui.scanners.models.calls import CallOptions, Sending
 from guardtui.scanners.models.decision_calls import (
     DecisionCache,
@@ -31,17 +30,8 @@ from guardtui.scanners.models.decision_calls import (
     estimated_tokens,
     is_pinned,
 )
-from guardtui.scanners.models.expense import (
-    CallExpense,
-    earlier_expense,
-    given_prices,
-    limits_text,
-)
 from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.scanners.models.templates import DecisionTemplate
-
-if TYPE_CHECKING:
-    from guardtui.http.decision_model import DecisionModel
 
 THRESHOLD = 0.5
 """Probability from which a prompt matches, unless the author set or fitted another."""
@@ -152,30 +142,28 @@ class ScoredQuestion:
         known = self.answers.find(text, self.template.filled(topic), epoch)
         return None if known is None else self.verdict_of(topic, DecisionAnswer(known))
 
-    def expense(
-        self, topic: Topic, prompts: Sequence[str], budget: CallBudget, used: Usage | None
-    ) -> CallExpense:
-        if (earlier := earlier_expense(budget, used)) is not None:
-            return earlier
+    @property
+    def models(self) -> tuple[ModelAddress, ...]:
+        return (self.model,)
+
+    def estimate(
+        self, topic: Topic, prompts: Sequence[str], answer_tokens: int
+    ) -> tuple[float, float]:
         question = self.template.filled(topic)
         tokens = sum(estimated_tokens(text, [question]) for text in prompts)
-        mean = tokens / max(1, len(prompts))
-        return CallExpense(mean, 1.0, given_prices(budget), budget=limits_text(budget))
+        return tokens / max(1, len(prompts)), 1.0
 
     @contextlib.asynccontextmanager
     async def opened(self, sending: Sending) -> AsyncIterator[_DecisionRun]:
-        async with self.service(sending) as service:
-            yield _DecisionRun(self, self.requests(service, sending))
+        async with self.requests(sending) as requests:
+            yield _DecisionRun(self, requests)
 
-    def service(self, sending: Sending) -> DecisionModel:
-        """Return the service, to be opened and closed by `async with`."""
-        from guardtui.http.decision_model import DecisionModel
-
-        return sending.client(DecisionModel, self.model, api=self.api)
-
-    def requests(self, service: DecisionModel, sending: Sending) -> DecisionRequests:
-        """Return the requests of one run to the service."""
-        return DecisionRequests(service, sending, self.answers)
+    @contextlib.asynccontextmanager
+    async def requests(self, sending: Sending) -> AsyncIterator[DecisionRequests]:
+        """Open the connections of one run for requests to the service."""
+        async with sending.client(self.model, self.api.path) as client:
+            service = DecisionModel(client, self.model.name, self.api)
+            yield DecisionRequests(service, sending, self.answers)
 
     def verdict_of(self, topic: Topic, answer: DecisionAnswer) -> Verdict:
         """Return the verdict by an answer at the threshold."""

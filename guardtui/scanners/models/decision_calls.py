@@ -6,18 +6,19 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from guardtui.domain.verdicts import Triggered, Verdict
-from guardtui.http.decisions import Api, DecisionAnswer, DecisionQuestion, DecisionReply
+from guardtui.http.decisions import (
+    Api,
+    DecisionAnswer,
+    DecisionModel,
+    DecisionQuestion,
+    DecisionReply,
+)
 from guardtui.http.errors import ErrorKind, ServiceError, inert
 from guardtui.scanners.base import VerdictCache, verdict_key
 from guardtui.scanners.models.address import ModelAddress
-from guardtui.scanners.models.calls import Sending
-from guardtui.scanners.models.paid_calls import PaidCall
-
-if TYPE_CHECKING:
-    from guardtui.http.decision_model import DecisionModel
+from guardtui.scanners.models.calls import PaidCall, Sending
 
 CHARACTERS_OF_A_TOKEN = 4
 """For estimates before a scan; reported counts replace them."""

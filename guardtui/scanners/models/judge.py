@@ -11,25 +11,33 @@ from typing import Any, ClassVar
 
 from guardtui.domain.guardrail import JUDGE, Guardrail, ScannerSettings
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Failure, Triggered, Usage, Verdict
+from guardtui.domain.verdicts import Failure, Triggered, Verdict
 from guardtui.http.errors import ServiceError, inert
+from guardtui.http.model_keys import origin_of
+from guardtui.http.openai import PATH, ChatModel
 from guardtui.http.secret import Secret
 from guardtui.scanners.base import ScannerError, VerdictCache, verdict_key
 from guardtui.scanners.configuration import JudgeConfiguration
 from guardtui.scanners.models.address import (
     ModelAddress,
     addresses_revision,
-    key_variables,
     keys_of,
 )
 from guardtui.scanners.models.budget import CallBudget
 from guardtui.scanners.models.calls import CallOptions, Sending
-from guardtui.scanners.models.expense import CallExpense, estimate_expense
 from guardtui.scanners.models.judge_answers import AnswerForm
 from guardtui.scanners.models.judge_calls import Dialect, JudgeCalls, first_dialect
 from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.scanners.models.templates import JudgeTemplate
 from guardtui.scanners.remote import without_verdict
+
+_BYTES_PER_TOKEN = 4
+"""For English text; other languages have fewer characters per token, but more bytes each."""
+_MARKS_TOKENS = 16
+"""Tokens of a call besides its texts: roles, separators of messages."""
+_USUAL_ANSWER_TOKENS = 60
+"""A reason in two sentences and the line with the answer."""
+_SAMPLED = 200
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class JudgeOptions:
     @property
     def key_variables(self) -> dict[str, str]:
         """The environment variable with the key of each address; "" without a key."""
-        return key_variables(self.models)
+        return {origin_of(model.url): model.key_variable for model in self.models}
 
     @property
     def name(self) -> str:
@@ -94,16 +102,11 @@ class JudgeOptions:
         """The first model and the options that `complete` sends. May hold a secret."""
         return json.dumps([self.models[0].full, dict(self.options)], sort_keys=True)
 
-    def budget(self, answer_tokens: int) -> CallBudget:
-        """Return a new budget, with a maximum of tokens in an answer."""
-        return self.calls.budget(answer_tokens)
-
     async def complete(self, messages: Sequence[Mapping[str, Any]], budget: CallBudget) -> str:
         """Return the text that the first model answers to messages. Raises ServiceError."""
-        from guardtui.http.openai import ChatModel
-
         sending = replace(self.calls, concurrency=1, rate=None, timeout=300.0).sending(budget)
-        async with sending.client(ChatModel, self.models[0]) as chat:
+        async with sending.client(self.models[0], PATH) as client:
+            chat = ChatModel(client, self.name)
             dialect = Dialect(dict(self.options), frozenset(self.options))
             return (await JudgeCalls(chat, dialect, sending).complete(messages)).completion
 
@@ -162,22 +165,25 @@ class JudgePanel:
             votes.append(cached)
         return self.decided(topic, votes)
 
-    def expense(
-        self, topic: Topic, prompts: Sequence[str], budget: CallBudget, used: Usage | None
-    ) -> CallExpense:
-        def messages(prompt: str) -> list[dict[str, str]]:
-            return self.template.filled(topic, prompt)
-
-        return estimate_expense(messages, prompts, budget, used, len(self.models))
+    def estimate(
+        self, topic: Topic, prompts: Sequence[str], answer_tokens: int
+    ) -> tuple[float, float]:
+        sample = prompts[:: max(1, len(prompts) // _SAMPLED)]
+        sizes = [
+            len(message["content"].encode("utf-8", "surrogatepass"))
+            for prompt in sample
+            for message in self.template.filled(topic, prompt)
+        ]
+        read = sum(sizes) / max(1, len(sample)) / _BYTES_PER_TOKEN + _MARKS_TOKENS
+        return read, min(_USUAL_ANSWER_TOKENS, answer_tokens)
 
     @contextlib.asynccontextmanager
     async def opened(self, sending: Sending) -> AsyncIterator[_JudgeRun]:
-        from guardtui.http.openai import ChatModel
-
         async with contextlib.AsyncExitStack() as opened:
             calls = {}
             for model in self.models:
-                chat = await opened.enter_async_context(sending.client(ChatModel, model))
+                client = await opened.enter_async_context(sending.client(model, PATH))
+                chat = ChatModel(client, model.name)
                 calls[model] = JudgeCalls(chat, self._dialects[model], sending)
             yield _JudgeRun(self, calls)
 
@@ -207,7 +213,10 @@ class JudgePanel:
 
     def decided(self, topic: Topic, votes: Sequence[Verdict]) -> Verdict:
         """Return the joint verdict of all models on a prompt."""
-        reasons = [_vote_text(vote) for vote in votes]
+        reasons = []
+        for vote in votes:
+            word = ("yes" if vote.triggered else "no") if vote.decided else vote.problem
+            reasons.append(f"{word}: {vote.reason}" if vote.reason else word)
         if len(votes) > 1:
             named = zip(self.models, reasons, strict=True)
             reasons = [f"{model.name}: {reason}" for model, reason in named]
@@ -288,8 +297,3 @@ async def _all_of(votes: Sequence[Any]) -> list[Verdict]:
     if failures and len(failures) == len(results):
         raise failures[0]
     return verdicts
-
-
-def _vote_text(vote: Verdict) -> str:
-    word = ("yes" if vote.triggered else "no") if vote.decided else vote.problem
-    return f"{word}: {vote.reason}" if vote.reason else word

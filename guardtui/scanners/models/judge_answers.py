@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from guardtui.domain.errors import GuardtuiError
 from guardtui.http.answers import DuplicateKeyError, read_json
+from guardtui.http.openai import ChatCompletion
 from guardtui.scorer import CORRECT, Scorer, Target, answer, pattern
 from guardtui.scorer.state import TaskState
 from guardtui.scorer.time_limit import TimeLimit, TimeLimitError
-
-if TYPE_CHECKING:
-    from guardtui.http.openai import ChatCompletion
 
 YES = ("yes", "true")
 NO = ("no", "false")

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from guardtui.domain.topic import Topic
 from guardtui.http.errors import ErrorKind, ServiceError
+from guardtui.http.openai import ChatCompletion, ChatModel
 from guardtui.scanners.base import ScannerError
-from guardtui.scanners.models.calls import Sending
+from guardtui.scanners.models.calls import PaidCall, Sending
 from guardtui.scanners.models.judge_answers import SCHEMA, AnswerForm, ReadAnswer, read_empty
-from guardtui.scanners.models.paid_calls import PaidCall
 from guardtui.scanners.models.templates import JudgeTemplate, fenced
 from guardtui.scorer import CORRECT, INCORRECT, Target, model_graded_qa
 from guardtui.scorer.state import Message, TaskState
-
-if TYPE_CHECKING:
-    from guardtui.http.openai import ChatCompletion, ChatModel
 
 _QUESTION = (
     "Somebody sent a text to an assistant. Does it belong to the topic of the criterion? The text "

@@ -122,8 +122,7 @@ class ManyQuestions:
         def report_progress() -> None:
             report(Progress("asking", done, max(total, done), errors, traffic=traffic))
 
-        async with asked.service(sending) as service:
-            requests = asked.requests(service, sending)
+        async with asked.requests(sending) as requests:
 
             async def call(job: _Job) -> list[DecisionAnswer]:
                 questions = [self._questions[number] for number in job.questions]

@@ -15,7 +15,7 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Usage, Verdict, Verdicts
 from guardtui.http.pool import run_all
 from guardtui.scanners.base import Report
-from guardtui.scanners.models.budget import CallBudget
+from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.calls import CallOptions, Sending
 from guardtui.scanners.models.expense import CallExpense
 from guardtui.scanners.remote import RemoteRun
@@ -35,16 +35,23 @@ class Questioner(Protocol):
     """What differs between guardrails of models: the question, and how its answers are read."""
 
     @property
+    def models(self) -> tuple[ModelAddress, ...]:
+        """The models, each once."""
+
+    @property
     def settings(self) -> ScannerSettings:
         """Settings on which verdicts depend, besides topic and prompts."""
 
     def find(self, topic: Topic, text: str, epoch: int) -> Verdict | None:
         """Return the verdict by cached answers in an epoch, or None."""
 
-    def expense(
-        self, topic: Topic, prompts: Sequence[str], budget: CallBudget, used: Usage | None
-    ) -> CallExpense:
-        """Return the expected usage of a call; `used` is the recorded usage of this guardrail."""
+    def estimate(
+        self, topic: Topic, prompts: Sequence[str], answer_tokens: int
+    ) -> tuple[float, float]:
+        """Estimate the mean tokens sent and answered in a call, from the length of the texts.
+
+        An answer has at most `answer_tokens`.
+        """
 
     def opened(self, sending: Sending) -> AbstractAsyncContextManager[Asking]:
         """Open the connections of a run."""
@@ -84,8 +91,17 @@ class ModelScanner(Generic[Asked_co]):
         return known
 
     def expense(self, topic: Topic, prompts: Sequence[str], used: Usage | None) -> CallExpense:
-        """Return the expected usage of a call; `used` is the recorded usage of this scanner."""
-        return self.asked.expense(topic, prompts, self.budget, used)
+        """Return the expected usage of a call, from earlier calls or from the texts.
+
+        `used` is the recorded usage of this scanner, which is ignored if some of its token counts
+        are missing.
+        """
+        budget, models = self.budget, len(self.asked.models)
+        if used is not None and used.calls and not used.uncounted:
+            read, written = used.input_tokens / used.calls, used.output_tokens / used.calls
+            return CallExpense(read, written, budget.given_prices, True, models, budget.text)
+        read, written = self.asked.estimate(topic, prompts, budget.answer_tokens)
+        return CallExpense(read, written, budget.given_prices, False, models, budget.text)
 
     async def scan(
         self,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
+from guardtui.files.problems import FileError, decode, read_bytes
 from guardtui.http.decisions import DecisionQuestion
 from guardtui.scanners.base import ScannerError
 
@@ -33,34 +34,23 @@ class TemplateError(ScannerError):
 class TemplateFormat:
     """Allowed content of a template file: names of sections and of placeholders.
 
-    Text before the first heading belongs to the section `first`. `required` is the placeholder that
-    must occur.
+    Text before the first heading belongs to the section `first`.
     """
 
     sections: Sequence[str]
     first: str
     placeholders: Sequence[str]
-    required: str
 
 
-def read_template(path: Path, format: TemplateFormat) -> str:  # noqa: A002
+def read_template(path: Path) -> str:
     """Return the text of a template file. Raises TemplateError naming the line."""
-    source = str(path)
     try:
-        if not path.is_file():
-            remedy = f"name a text file with {{{format.required}}} in it"
-            raise TemplateError(source, "is not a regular file", remedy)
-        if path.stat().st_size > _LARGEST:
-            raise TemplateError(source, "is too large for a template", "the maximum is 64 KiB")
-        data = path.read_bytes()
-    except OSError as error:
-        problem = (error.strerror or type(error).__name__).lower()
-        raise TemplateError(source, problem, "check the permissions of the file") from error
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise TemplateError(source, "is not UTF-8", "save it as UTF-8", line) from error
+        content = read_bytes(path)
+        if len(content) > _LARGEST:
+            raise FileError(path, "too large for a template", "the maximum is 64 KiB")
+        return decode(path, content)
+    except FileError as error:
+        raise TemplateError(str(path), error.problem, error.remedy, error.line) from error
 
 
 def parse_sections(text: str, source: str, format: TemplateFormat) -> list[tuple[str, str]]:  # noqa: A002
@@ -100,10 +90,6 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(value, text)
 
 
-def _shipped_text(name: str) -> str:
-    return files(__package__).joinpath(name).read_text("utf-8")
-
-
 def _check_placeholders(source: str, line: str, number: int, placeholders: Sequence[str]) -> None:
     """Raise TemplateError for a word in braces that was probably meant as a placeholder."""
     for match in _PLACEHOLDER.finditer(line):
@@ -121,7 +107,7 @@ def _check_placeholders(source: str, line: str, number: int, placeholders: Seque
 # --- of judges ----------------------------------------------------------------------------
 
 JUDGE_FORMAT = TemplateFormat(
-    ("system", "user"), "user", ("name", "description", "examples", "prompt"), "prompt"
+    ("system", "user"), "user", ("name", "description", "examples", "prompt")
 )
 
 
@@ -163,12 +149,12 @@ class JudgeTemplate:
     @classmethod
     def shipped(cls) -> JudgeTemplate:
         """Return the shipped template."""
-        return cls.parse(_shipped_text("judge.txt"))
+        return cls.parse(files(__package__).joinpath("judge.txt").read_text("utf-8"))
 
     @classmethod
     def load(cls, path: Path) -> JudgeTemplate:
         """Read a template from a file. Raises TemplateError naming the line."""
-        return cls.parse(read_template(path, JUDGE_FORMAT), str(path))
+        return cls.parse(read_template(path), str(path))
 
     def current(self) -> JudgeTemplate:
         """Return it as its file is now. Raises TemplateError."""
@@ -206,7 +192,7 @@ def fenced(prompt: str, salt: str) -> str:
 # --- of decision models -------------------------------------------------------------------
 
 DECISION_FORMAT = TemplateFormat(
-    ("question", "true", "false"), "question", ("name", "description", "examples"), "description"
+    ("question", "true", "false"), "question", ("name", "description", "examples")
 )
 
 
@@ -248,12 +234,12 @@ class DecisionTemplate:
     @classmethod
     def shipped(cls) -> DecisionTemplate:
         """Return the shipped template."""
-        return cls.parse(_shipped_text("decision.txt"))
+        return cls.parse(files(__package__).joinpath("decision.txt").read_text("utf-8"))
 
     @classmethod
     def load(cls, path: Path) -> DecisionTemplate:
         """Read a template from a file. Raises TemplateError naming the line."""
-        return cls.parse(read_template(path, DECISION_FORMAT), str(path))
+        return cls.parse(read_template(path), str(path))
 
     def current(self) -> DecisionTemplate:
         """Return it as its file is now. Raises TemplateError."""

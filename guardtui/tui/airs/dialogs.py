@@ -15,9 +15,8 @@ from guardtui.app.airs.profile_changes import ShowChanges
 from guardtui.app.airs.remote_topics import ShowTopic
 from guardtui.app.airs.tenant_topics import too_large
 from guardtui.app.ports import Question
-from guardtui.domain.definition_edits import paired_examples
+from guardtui.domain.definition_changes import DiffKind, paired_examples
 from guardtui.domain.text import display_start, display_text
-from guardtui.domain.word_diff import DiffKind
 from guardtui.tui.editor.definition_diff import append_pieces, compare_text
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.modal import Modal

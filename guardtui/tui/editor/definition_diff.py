@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from guardtui.domain.definition_edits import definition_edits
+from guardtui.domain.definition_changes import DiffKind, definition_edits, word_diff
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
-from guardtui.domain.word_diff import DiffKind, word_diff
 
 _SIGNS = {
     DiffKind.SAME: ("{}", ""),

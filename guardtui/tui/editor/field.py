@@ -18,9 +18,9 @@ from textual.widget import Widget
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult, Location
 
+from guardtui.domain.definition_changes import DiffKind, word_diff
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
-from guardtui.domain.word_diff import DiffKind, word_diff
 from guardtui.tui.inputs.text_area import EdgeTextArea
 from guardtui.tui.kit.inert import Label, Static
 from guardtui.tui.kit.styled_text import themed

@@ -315,8 +315,10 @@ class GuardrailDialog(Modal[bool]):
 
 
 def _line(guardrail: NamedGuardrail) -> str:
-    """Return the line of a guardrail in the list: title, kind and file."""
+    """Return the line of a guardrail in the list: name, kind and file, or its address alone."""
     title = display_start(guardrail.title or guardrail.configuration.subject, 32)
+    if not guardrail.name:
+        return title
     source = "" if guardrail.path is None else f"{guardrail.path.name}:{guardrail.line}"
     return f"{title:<32}  {guardrail.kind:<8}  {display_start(source, 24)}".rstrip()
 

@@ -221,7 +221,5 @@ class TrustFeature:
                 "threshold_source": source,
             }
         )
-        self._window.notify(
-            f"Threshold {threshold_text(threshold)}, {source}: for previews and likely changes."
-        )
+        self._window.notify(f"Threshold {threshold_text(threshold)}, {source}: for previews.")
         services.preview.request()

@@ -51,8 +51,7 @@ class PaneHelp:
     """Help of a pane: Markdown in which `{keep}` stands for the key of the action `keep`.
 
     `prose` is what the pane shows, `more` are further sections. `keys` are keys of its own, beside
-    those of the `scopes` of the registry that work in it; `words` are terms to explain. It is also
-    `published` in the documentation, unless the dialog explains itself.
+    those of the `scopes` of the registry that work in it; `words` are terms to explain.
     """
 
     title: str
@@ -61,7 +60,6 @@ class PaneHelp:
     words: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
-    published: bool = True
 
 
 @cache
@@ -124,7 +122,6 @@ def _pane(path: Path) -> PaneHelp:
         words=listed("words"),
         scopes=listed("scopes"),
         keys=tuple(table_rows(keys[0])) if keys else (),
-        published=front.get("published") != "no",
     )
 
 

@@ -6,13 +6,12 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from rich.highlighter import Highlighter
 from rich.text import Text
 from textual.suggester import Suggester
 
-from guardtui.domain.filter_language import FilterError, RowFilter
+from guardtui.domain.row_filter import FilterError, RowFilter
 from guardtui.domain.text import display_text
 
 LOOKED_THROUGH = 2000
@@ -41,7 +40,7 @@ class Vocabulary:
 class TermHighlighter(Highlighter):
     """Terms of the filter language in bold; words that are searched stay plain."""
 
-    def __init__(self, parse: Callable[[str], RowFilter[Any]]) -> None:
+    def __init__(self, parse: Callable[[str], RowFilter]) -> None:
         """`parse` parses a line, and raises FilterError."""
         self._parse = parse
 

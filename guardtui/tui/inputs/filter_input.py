@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from rich.text import Text
 
-from guardtui.domain.filter_language import FilterError, RowFilter
+from guardtui.domain.row_filter import FilterError, RowFilter
 from guardtui.domain.text import display_text
 from guardtui.tui.inputs.filter_completion import FilterSuggester, TermHighlighter, Vocabulary
 from guardtui.tui.inputs.history_input import HistoryInput
@@ -25,7 +24,7 @@ class FilterInput:
         hint: str,
         id: str,  # noqa: A002 - Textual's name for it
         help_pane: str,
-        parse: Callable[[str], RowFilter[Any]],
+        parse: Callable[[str], RowFilter],
     ) -> None:
         self._completion = FilterSuggester()
         self.input = HistoryInput(

@@ -24,9 +24,8 @@ from guardtui.tui.kit.styled_text import themed
 if TYPE_CHECKING:
     from guardtui.app.state import AppState
     from guardtui.domain.comparison import Comparison
+    from guardtui.domain.estimates import PartialRates, RateEstimate
     from guardtui.domain.evaluation import Evaluation
-    from guardtui.domain.partial_rates import PartialRates
-    from guardtui.forecast.expected import Expected
     from guardtui.forecast.forecaster import Forecast
 
 ESTIMATED = ("coverage", "true_positive_rate", "true_negative_rate")
@@ -183,7 +182,7 @@ def _expected_rates(forecast: Forecast) -> list[Text]:
     """Return expected rates with intervals, and the change since the newest scan."""
     lines = []
     for name, title in _EXPECTED.items():
-        rate: Expected | None = getattr(forecast.rates, name)
+        rate: RateEstimate | None = getattr(forecast.rates, name)
         line = Text(f"{title:<11}", "bold" if name == "coverage" else "")
         line.append(f"{'n/a' if rate is None else '≈' + rate_text(rate.value):<8}", "bold")
         if name == "coverage" and rate is not None and forecast.before is not None:
@@ -496,7 +495,7 @@ def summary(shown: Dashboard | None) -> Text:
 def _forecast_summary(shown: Dashboard, forecast: Forecast) -> Text:
     line = Text(f"{badge_text(shown)} ", badge_style(shown))
     for name, title in (("coverage", "coverage"), ("tpr", "TPR"), ("tnr", "TNR")):
-        rate: Expected | None = getattr(forecast.rates, name)
+        rate: RateEstimate | None = getattr(forecast.rates, name)
         style = "bold" if name == "coverage" else ""
         line.append(f"{title} {'n/a' if rate is None else '≈' + rate_text(rate.value)} ", style)
         if name == "coverage" and rate is not None:

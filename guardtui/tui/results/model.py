@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.comparison import ABSENT, Change, Comparison
-from guardtui.domain.filter_language import FilterError
 from guardtui.domain.guardrail import FORECAST
 from guardtui.domain.profile import only_others
-from guardtui.domain.row_filter import FilterRows, KnowsLabels, parse_filter
+from guardtui.domain.row_filter import FilterError, FilterRows, KnowsLabels, parse_filter
 from guardtui.domain.verdicts import Outcome, is_wrong
 from guardtui.tui.results.other_columns import is_of_others, other_cells, sort_values
 from guardtui.tui.table.rows import Cell, OrderedRows

@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from guardtui.domain.row_filter import FilterRows, parse_filter
+from guardtui.domain.row_filter import RowFilter, parse_filter
 from guardtui.domain.text import display_start
 from guardtui.session.table_state import read_lines, read_widths, write_lines, write_widths
 from guardtui.tui.inputs.filter_input import FilterInput
@@ -29,7 +29,6 @@ from guardtui.tui.results.prompt_filter import HINT, prompt_vocabulary
 from guardtui.tui.table.frame_table import FrameTable
 
 if TYPE_CHECKING:
-    from guardtui.domain.filter_language import RowFilter
     from guardtui.domain.prompt_edit import Add, Rewrite
     from guardtui.domain.prompts import PromptSet
     from guardtui.tui.table.messages import ColumnResized, HeaderClicked
@@ -281,7 +280,7 @@ class ResultsPane(Vertical):
         if self.view.search:
             self._request_view(search="")
 
-    def _parse(self, line: str) -> RowFilter[FilterRows]:
+    def _parse(self, line: str) -> RowFilter:
         columns = self.results.prompts.extra_columns if self.results is not None else ()
         return parse_filter(line, columns)
 

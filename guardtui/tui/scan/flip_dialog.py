@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Input
 
-from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanChoice, expected_text
+from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanChoice
 from guardtui.domain.figures import count_text
 from guardtui.tui.inputs.line_input import LineInput
 from guardtui.tui.kit.inert import Label, Static
@@ -44,7 +44,7 @@ class FlipDialog(Modal[ScanChoice | None]):
             with VerticalScroll(classes="scan-changes"):
                 yield Static(themed(plan_text(scan)))
             yield Label(
-                f"Coverage is expected at {expected_text(plan.coverage)}, from "
+                f"Coverage is expected at {plan.coverage.text}, from "
                 f"{count_text(plan.scans, 'scan')}. Prompts in doubt are scanned until it is "
                 "within",
             )

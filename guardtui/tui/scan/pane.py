@@ -75,14 +75,12 @@ def scan_text(state: ScanStatus, width: int) -> Text:
     check = state.check
     if check is not None:
         # Open requests of the round count as calls, but are not answered yet.
-        done, total = max(0, check.calls - (total - done)), check.goal.calls
+        done, total = max(0, check.calls - (total - done)), check.most_calls
     if progress.phase.startswith("epoch"):
         text.append(f"{progress.phase.partition(':')[0]} ")
     text.append(f"{progress_bar(done, total, cells)} {done}/{total}")
     if check is not None:
-        text.append(
-            f" calls  coverage ±{check.coverage.half_width:.3f}, wanted ±{check.goal.within:g}"
-        )
+        text.append(f" calls  coverage ±{check.coverage.half_width:.3f}, wanted ±{check.within:g}")
     traffic = state.traffic or Traffic()
     if traffic.held:
         text.append("  ⏸ paused", "bold $text-warning")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +10,24 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from guardtui.app.airs.deploy import Deployment
-from guardtui.app.airs.profile_changes import ProfileChanges, ShowChanges
+from guardtui.app.airs.profile_changes import ShowChanges
 from guardtui.app.airs.remote_topics import APPLY, CREATE, REVERT, Change, RemoteTopics, ShowTopic
 from guardtui.app.airs.revert_steps import UnreadableJournalError
 from guardtui.app.airs.tenant_topics import TenantTopics
-from guardtui.app.context import Context
-from guardtui.app.guardrails.connections import Connections
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import Choose, ChooseAnswer, Confirm
 from guardtui.app.state import Connection, ScanStatus
 from guardtui.domain.topic import Intent, Topic
-from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic
-from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.applied import AppliedLog
-from guardtui.session.workspace import Workspace
-from tests.app.cloud import NO_FILE, Cloud, remote
-from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.app.cloud import NO_FILE, Cloud, RemoteBench, cloud, engine, remote
 from tests.tui.tax_app import topic_path
 
-__all__ = ["topic_path"]
+__all__ = ["cloud", "engine", "topic_path"]
 
 BAKING = Topic(
     name="Baking",
@@ -47,25 +38,16 @@ BAKING = Topic(
 OURS = "Personal tax advice"
 
 
-class Desk:
-    """The services of one workspace on an author who answers from a list."""
+class Desk(RemoteBench):
+    """The topics of a tenant, and what was shown of them."""
 
     def __init__(self, topic_path: Path, options: RemoteOptions, *answers: Any) -> None:
-        self.workspace = Workspace.open(topic_path)
-        self.session = self.workspace.session
-        self.author, self.jobs = ScriptedAuthor(list(answers)), TaskJobs()
-        context = Context.of(self.workspace, LocalScanner("static"), self.author, self.jobs)
-        self.store, self.editing = context.store, context.editing
-        path = self.workspace.topic_file.path
-        self.connections = Connections(self.store, self.workspace.store, self.author, options, path)
-        self.changes = ProfileChanges(self.log)
-        self.deployment = Deployment(context, self.connections, self.changes)
+        super().__init__(topic_path, options, *answers)
         self.scanning = False
-        self.topics = RemoteTopics(context, self.connections, self.changes, lambda: self.scanning)
+        self.topics = RemoteTopics(
+            self.context, self.connections, self.changes, lambda: self.scanning
+        )
         self.shown: list[str] = []
-
-    def log(self, connection: AirsConnection) -> AppliedLog:
-        return AppliedLog(self.workspace.store, connection.key)
 
     def show(self, text: str) -> None:
         self.shown.append(text)
@@ -91,27 +73,10 @@ class Desk:
         listing = await self.topics.read(await self.managing())
         return next(topic for topic in listing.topics if topic.topic_name == name)
 
-    def describe(self, description: str) -> None:
-        self.editing.replace(self.session.topic.model_copy(update={"description": description}))
-
     @property
     def revision(self) -> int | None:
         known = self.store.state.connection
         return None if known is None else known.revision
-
-
-@pytest.fixture(scope="module")
-def engine() -> TopicMatcher:
-    return TopicMatcher()
-
-
-@pytest.fixture
-async def cloud(engine: TopicMatcher, tmp_path: Path) -> AsyncIterator[Cloud]:
-    cloud = Cloud(engine, tmp_path)
-    await cloud.start()
-    yield cloud
-    await cloud.stop()
-    assert cloud.defects == []
 
 
 @pytest.fixture
@@ -370,7 +335,7 @@ async def test_a_change_whose_caller_is_cancelled_is_finished(cloud: Cloud, desk
         await change
     assert desk.changes.is_busy
     go.set()
-    await desk.deployment.close()
+    await desk.changes.close()
     assert not desk.changes.is_busy
     assert cloud.pinned() == [OURS]
     assert len(desk.log(connection).entries()) == 1
@@ -398,7 +363,7 @@ def hold_after_the_topic(cloud: Cloud) -> tuple[asyncio.Event, asyncio.Event]:
 async def test_deploy_is_dismissed_when_scans_do_not_use_it(cloud: Cloud, desk: Desk) -> None:
     cloud.change(propagation="1h")
     connection, topic = await desk.managing(), desk.session.topic
-    plan = await desk.deployment.plan(connection, topic)
+    plan = await desk.changes.plan(connection, topic)
     assert await desk.deployment.deploy(connection, topic, plan) is None
     (question,) = desk.author.questions
     assert isinstance(question, ChooseAnswer)
@@ -408,7 +373,7 @@ async def test_deploy_is_dismissed_when_scans_do_not_use_it(cloud: Cloud, desk: 
     assert (status.problem, status.step[:12]) == (True, "not scanned:")
     assert cloud.pinned() == [OURS]
     cloud.clock.advance(3600)
-    plan = await desk.deployment.plan(connection, topic)
+    plan = await desk.changes.plan(connection, topic)
     assert plan is not None
     assert plan.changes == ()
 

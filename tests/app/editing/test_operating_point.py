@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.app.guardrails.remote import RemoteOptions
-from guardtui.app.services import Services
 from guardtui.domain.operating_point import (
     FITTED,
     SHIPPED,
@@ -26,91 +24,38 @@ from guardtui.session.chosen_thresholds import (
 )
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
-from tests.app.bench import OTHERS, TAX, TOPIC
-from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.app.bench import written
+from tests.app.headless import Loop
 from tests.guardrails import decision_settings
 
 
-def written(folder: Path, each: int = 3) -> Path:
-    """Write a topic with `each` · 5 labels of each class."""
-    path = folder / "tax.yaml"
-    path.write_text(TOPIC.format(intent="block"), "utf-8")
-    rows = [
-        f"tell me more of {thing} in {number} words,{str(label).lower()},block"
-        for names, label in ((TAX, True), (OTHERS, False))
-        for thing in names
-        for number in range(each)
-    ]
-    (folder / "tax.csv").write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
-    return path
+def source(app: Loop) -> str:
+    assert app.state.evaluation is not None
+    return app.state.evaluation.settings.threshold_source
 
 
-class Opened:
-    """Services on a topic file, opened and at rest."""
-
-    def __init__(
-        self,
-        path: Path,
-        threshold: Wanted = None,
-        scanner: LocalScanner | None = None,
-        prompts: Path | None = None,
-        jobs: TaskJobs | None = None,
-    ) -> None:
-        self.author, self.jobs = ScriptedAuthor(), jobs or TaskJobs()
-        self.scanner = scanner or LocalScanner("static")
-        self.services = Services(
-            Workspace.open(path, prompts),
-            self.scanner,
-            RemoteOptions(environment={}, config=Path("/nonexistent/config.json")),
-            (),
-            self.author,
-            self.jobs,
-            threshold=threshold,
-        )
-        self.services.preview.pause = 0
-        self.services.ideas.pause = 0
-
-    async def __aenter__(self) -> Opened:
-        await self.services.open()
-        await self.jobs.finished()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.services.close()
-
-    @property
-    def source(self) -> str:
-        evaluation = self.services.state.evaluation
-        assert evaluation is not None
-        return evaluation.settings.threshold_source
-
-    def is_at_its_own_point(self) -> bool:
-        """Whether the shown definition is judged at the best threshold of its own scores."""
-        state = self.services.state
-        evaluation = state.evaluation
-        assert evaluation is not None
-        assert evaluation.topic == state.topic
-        best = fit_threshold(evaluation, self.scanner.shipped_threshold)
-        assert state.comparison is None or not any(
-            "threshold" in caveat for caveat in state.comparison.caveats
-        )
-        return evaluation.settings.threshold == best.threshold and state.fit == best
-
-    async def describe(self, text: str) -> None:
-        topic = self.services.state.topic.model_copy(update={"description": text})
-        self.services.editing.type(topic)
-        await self.jobs.finished()
+def is_at_its_own_point(app: Loop) -> bool:
+    """Whether the shown definition is judged at the best threshold of its own scores."""
+    state = app.state
+    evaluation = state.evaluation
+    assert evaluation is not None
+    assert evaluation.topic == state.topic
+    best = fit_threshold(evaluation, app.scanner.shipped_threshold)
+    assert state.comparison is None or not any(
+        "threshold" in caveat for caveat in state.comparison.caveats
+    )
+    return evaluation.settings.threshold == best.threshold and state.fit == best
 
 
 async def test_a_set_with_labels_enough_is_fitted_and_the_first_iteration_has_that_threshold(
     tmp_path: Path,
 ) -> None:
     path = written(tmp_path)
-    async with Opened(path) as app:
+    async with Loop(path) as app:
         state = app.services.state
         fit = state.fit
         assert fit is not None
-        assert (fit.labels, app.source) == (30, "fitted to 30 labels")
+        assert (fit.labels, source(app)) == (30, "fitted to 30 labels")
         assert state.evaluation is not None
         assert state.evaluation.settings.threshold == fit.threshold
         assert state.evaluation.metrics.coverage == fit.coverage
@@ -123,12 +68,12 @@ async def test_a_set_with_labels_enough_is_fitted_and_the_first_iteration_has_th
 async def test_every_way_to_another_definition_ends_at_its_own_threshold(tmp_path: Path) -> None:
     path = written(tmp_path, each=6)
     first = path.read_text("utf-8")
-    async with Opened(path) as app:
+    async with Loop(path) as app:
         services, seen = app.services, set()
 
         async def settled(way: str) -> None:
             await app.jobs.finished()
-            assert app.is_at_its_own_point(), way
+            assert is_at_its_own_point(app), way
             evaluation = services.state.evaluation
             assert evaluation is not None
             seen.add(evaluation.settings.threshold)
@@ -163,7 +108,7 @@ async def test_an_iteration_at_the_threshold_of_another_definition_is_compared_a
     tmp_path: Path,
 ) -> None:
     path = written(tmp_path, each=6)
-    async with Opened(path) as app:
+    async with Loop(path) as app:
         state = app.services.state
         assert state.evaluation is not None
         assert state.fit is not None
@@ -190,19 +135,19 @@ async def test_a_threshold_that_is_asked_for_stays_whatever_is_edited(
 ) -> None:
     path = written(tmp_path)
     scanner = LocalScanner("static", wanted if isinstance(wanted, float) else None)
-    async with Opened(path, wanted, scanner) as app:
+    async with Loop(path, threshold=wanted, scanner=scanner) as app:
         for text in ("Taxes", "Soup"):
             await app.describe(text)
             assert app.services.state.fit is None
-            assert app.source == ("by hand" if isinstance(wanted, float) else SHIPPED)
+            assert source(app) == ("by hand" if isinstance(wanted, float) else SHIPPED)
 
 
 @pytest.mark.parametrize("wanted", [None, FITTED])
 async def test_too_few_labels_keep_the_shipped_threshold_and_say_so_where_a_fit_is_asked_for(
     tmp_path: Path, wanted: Wanted
 ) -> None:
-    async with Opened(written(tmp_path, each=1), wanted) as app:
-        assert (app.services.state.fit, app.source) == (None, SHIPPED)
+    async with Loop(written(tmp_path, each=1), threshold=wanted) as app:
+        assert (app.services.state.fit, source(app)) == (None, SHIPPED)
         messages = [
             message for message in app.author.messages if "at least 10 are needed" in message
         ]
@@ -215,7 +160,7 @@ async def test_a_companion_topic_is_judged_at_the_threshold_of_the_edited_one(
     path = written(tmp_path, each=6)
     other = tmp_path / "other.yaml"
     other.write_text(path.read_text("utf-8").replace("Tax", "Income"), "utf-8")
-    async with Opened(path) as app:
+    async with Loop(path) as app:
         await app.services.companions.use(("other.yaml",))
         await app.jobs.finished()
         evaluation, fit = app.services.state.evaluation, app.services.state.fit

@@ -278,7 +278,7 @@ async def test_stopping_keeps_the_verdicts_and_says_what_they_tell(
     model.fails = stopped
     await checked(desk, check(NARROW))
     assert desk.step.startswith("stopped: ")
-    assert "Coverage is expected at " in desk.step
+    assert "coverage expected at " in desk.step
     standing = desk.scans.results.standing()
     assert standing is not None
     before = standing.metrics.total
@@ -308,7 +308,7 @@ async def test_progress_tells_calls_and_interval(judged: tuple[Desk, Server, Mod
     await checked(desk, check(NARROW, 25))
     statuses = [state.check for state in seen if state is not None and state.check is not None]
     assert statuses
-    assert all(status.goal == FlipGoal(NARROW, 25) for status in statuses)
+    assert all((status.within, status.most_calls) == (NARROW, 25) for status in statuses)
     widths = [status.coverage.half_width for status in statuses]
     assert widths[-1] < widths[0]
     calls = [status.calls for status in statuses]
@@ -383,3 +383,24 @@ async def test_verdicts_of_another_judge_are_not_gone_on_from(
     part = desk.recorded[-1].evaluation
     assert len(server.received) == part.metrics.total == 10
     assert part.settings.guardrail != other.guardrail
+
+
+async def test_a_scan_of_likely_changes_leaves_the_other_prompts_open(
+    judged: tuple[Desk, Server, Model],
+) -> None:
+    desk, server, _ = judged
+    desk.author.answers.append(ScanChoice(apply=False, likely=True, agreed=False))
+    desk.scans.scan_options()
+    await desk.jobs.finished()
+    cost = desk.plans[-1].cost
+    assert 0 < cost.likely < cost.prompts == COUNT
+    assert len(server.received) == cost.likely
+    partial = desk.recorded[-1]
+    assert partial.decision is Decision.UNDECIDED
+    assert partial.evaluation.metrics.open == COUNT - cost.likely
+    assert f"{COUNT - cost.likely} open" in desk.step
+    desk.scans.scan_missing()
+    await desk.jobs.finished()
+    assert len(server.received) == COUNT
+    assert desk.recorded[-1].number == partial.number
+    assert desk.recorded[-1].evaluation.metrics.missing == 0

@@ -15,7 +15,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.session.session import Decision
 from guardtui.session.workspace import sample_folder
-from tests.app.test_services import Loop, opened
+from tests.app.headless import Loop, opened
 from tests.guardrails import airs_settings, judge_settings
 
 AIRS = airs_settings("prod", "3")
@@ -111,6 +111,22 @@ async def test_the_engines_own_view_is_one_key_away_and_can_be_kept(topic_path: 
     await loop.services.decisions.keep()
     await loop.settle()
     assert loop.services.session.iterations[-1].evaluation.settings.kind == "engine"
+    await loop.services.close()
+
+
+async def test_a_scanned_definition_has_the_engines_view_beside_its_scan(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    scanned(loop)
+    loop.services.preview.request()
+    state = await loop.settle()
+    assert state.evaluation is not None
+    assert state.evaluation.settings == AIRS
+    loop.services.scans.swap_preview()
+    state = await loop.settle()
+    assert loop.author.messages[-1] == "Shown: the embedded engine's preview."
+    assert state.forecast is None
+    assert state.evaluation is not None
+    assert state.evaluation.settings.kind == "engine"
     await loop.services.close()
 
 

@@ -15,22 +15,22 @@ from guardtui.domain.verdicts import Triggered
 from guardtui.session.history import MeasuredDefinition, add_measured
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
-from tests.app.editing.test_operating_point import Opened, written
-from tests.app.headless import TaskJobs
+from tests.app.bench import written
+from tests.app.headless import Loop, TaskJobs
 from tests.guardrails import airs_settings
 
 
-def opened(path: Path) -> Opened:
-    app = Opened(path, "shipped", jobs=TaskJobs(idle=("ideas",)))
+def opened(path: Path) -> Loop:
+    app = Loop(path, threshold="shipped", jobs=TaskJobs(idle=("ideas",)))
     app.services.measured.pause = 0
     return app
 
 
-def listed(app: Opened) -> list[MeasuredDefinition]:
+def listed(app: Loop) -> list[MeasuredDefinition]:
     return app.services.measured.listed()
 
 
-def described(app: Opened) -> list[str]:
+def described(app: Loop) -> list[str]:
     return [measured.topic.description for measured in listed(app)]
 
 
@@ -86,7 +86,7 @@ async def test_they_survive_a_restart_also_the_last_moment(tmp_path: Path) -> No
         assert described(app)[0] == first.description
 
 
-def scanned(app: Opened, settings: ScannerSettings) -> Evaluation:
+def scanned(app: Loop, settings: ScannerSettings) -> Evaluation:
     shown = app.services.state.evaluation
     assert shown is not None
     verdicts = replace(shown.verdicts, score=np.full(len(shown.keys), np.nan, np.float32))

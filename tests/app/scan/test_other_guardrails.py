@@ -10,7 +10,6 @@ import pytest
 from guardtui.app.scan.other_guardrails import OtherGuardrails
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
-from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.session.other_verdicts import other_verdicts
 from guardtui.session.session import Decision
 from tests.app.bench import Bench, like_labels
@@ -79,4 +78,4 @@ def test_a_confirmed_label_is_not_in_doubt(tmp_path: Path) -> None:
     assert doubts is not None
     assert (int(doubts.suspect.sum()), int(doubts.confirmed.sum())) == (count - 2, 2)
     assert not others.confirm(keys)
-    assert read_confirmed(bench.workspace.store) == frozenset()
+    assert bench.workspace.store.confirmed_labels() == frozenset()

@@ -12,11 +12,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from guardtui.app.airs.deploy import Deployment
-from guardtui.app.airs.profile_changes import ProfileChanges
-from guardtui.app.context import Context
 from guardtui.app.editing.preview import Preview
-from guardtui.app.guardrails.connections import Connections
 from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import ChooseAnswer
@@ -26,54 +22,42 @@ from guardtui.app.scan.record import ScanResults
 from guardtui.app.scan.run import Scans
 from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
-from guardtui.sandbox.judging import TopicMatcher
 from guardtui.scanners.configuration import configure
-from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
-from guardtui.session.applied import AppliedLog
 from guardtui.session.session import Decision, Iteration
-from guardtui.session.workspace import Workspace
-from tests.app.cloud import COUNT, PROMPTS, Cloud, remote
-from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.app.cloud import COUNT, PROMPTS, Cloud, RemoteBench, cloud, engine, remote
 from tests.http.server import Received, Server, Step, answer
 from tests.scanners.models.judges import asked, prompts_of, said
 from tests.tui.tax_app import ROWS, topic_path
 
-__all__ = ["topic_path"]
+__all__ = ["cloud", "engine", "topic_path"]
 
 SCAN = ScanChoice(apply=True, likely=False, agreed=False)
 AGREED = ScanChoice(apply=True, likely=False, agreed=True)
-LIKELY = ScanChoice(apply=True, likely=True, agreed=False)
 AS_IS = ScanChoice(apply=False, likely=False, agreed=False)
 IN_FLIGHT = 5
 """Concurrent requests of a scan, where nothing else is set."""
 OTHER = ScanChoice(apply=False, likely=False, agreed=False, other=True)
 
 
-class Desk:
+class Desk(RemoteBench):
     """The services of a scan, an author who answers from a list, and what became of it."""
 
     def __init__(self, topic_path: Path, options: RemoteOptions, *answers: Any) -> None:
-        self.workspace = Workspace.open(topic_path)
-        self.session = self.workspace.session
-        self.author, self.jobs = ScriptedAuthor(list(answers)), TaskJobs()
-        context = Context.of(self.workspace, LocalScanner("static"), self.author, self.jobs)
-        self.store, self.editing = context.store, context.editing
-        path = self.workspace.topic_file.path
-        self.connections = Connections(self.store, self.workspace.store, self.author, options, path)
-        changes = ProfileChanges(
-            lambda connection: AppliedLog(self.workspace.store, connection.key)
-        )
-        deployment = Deployment(context, self.connections, changes)
+        super().__init__(topic_path, options, *answers)
         self.shown: list[Evaluation] = []
         self.refreshed = 0
         self.steps: list[ScanStatus] = []
-        results = ScanResults(context, self.connections)
-        forecasting = Forecasting(context)
-        preview = cast("Preview", self)
-        self.scans = Scans(context, self.connections, deployment, forecasting, results, preview)
+        self.scans = Scans(
+            self.context,
+            self.connections,
+            self.deployment,
+            Forecasting(self.context),
+            ScanResults(self.context, self.connections),
+            cast("Preview", self),
+        )
         self.store.subscribe(self.scans.state_changed)
         self.store.subscribe(self._watch)
 
@@ -95,10 +79,6 @@ class Desk:
         self.scans.scan()
         await self.jobs.finished()
 
-    def describe(self, description: str) -> None:
-        topic = self.session.topic.model_copy(update={"description": description})
-        self.editing.replace(topic)
-
     @property
     def plans(self) -> list[ScanPlan]:
         return [question for question in self.author.questions if isinstance(question, ScanPlan)]
@@ -113,20 +93,6 @@ class Desk:
 
 
 Open = Callable[..., Desk]
-
-
-@pytest.fixture(scope="module")
-def judging() -> TopicMatcher:
-    return TopicMatcher()
-
-
-@pytest.fixture
-async def cloud(judging: TopicMatcher, tmp_path: Path) -> AsyncIterator[Cloud]:
-    cloud = Cloud(judging, tmp_path)
-    await cloud.start()
-    yield cloud
-    await cloud.stop()
-    assert cloud.defects == []
 
 
 @pytest.fixture
@@ -290,29 +256,6 @@ async def test_a_failing_service_leaves_a_message_and_the_preview(cloud: Cloud, 
 
 
 # --- cost and prediction --------------------------------------------------------------------
-
-
-async def test_likely_changes_only_leaves_the_other_prompts_open(cloud: Cloud, desk: Open) -> None:
-    author = desk()
-    await author.scan(SCAN)
-    author.describe("Advice on personal taxes")
-    before = cloud.asked
-    await author.scan(LIKELY)
-    cost = author.plans[-1].cost
-    assert 0 < cost.likely < COUNT
-    assert cloud.asked - before == cost.likely
-    partial = author.recorded[-1]
-    assert (partial.decision, partial.evaluation.metrics.open) == (
-        Decision.UNDECIDED,
-        COUNT - cost.likely,
-    )
-    assert f"{COUNT - cost.likely} open" in author.step
-    author.scans.scan_missing()
-    author.author.answers.append(AS_IS)
-    await author.jobs.finished()
-    assert cloud.asked - before == COUNT
-    assert author.recorded[-1].number == partial.number
-    assert author.recorded[-1].evaluation.metrics.missing == 0
 
 
 async def test_a_prediction_belongs_to_the_scanned_definition_only(desk: Open) -> None:

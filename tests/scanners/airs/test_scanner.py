@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,54 +12,31 @@ import pytest
 from guardtui.domain.guardrail import AIRS, Guardrail
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Triggered, Verdict, Verdicts
+from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
+from guardtui.http.secret import Secret
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import Applied, apply
-from guardtui.scanners.airs.scanner import OTHER_REVISION, AirsScanner
+from guardtui.scanners.airs.scanner import OTHER_REVISION, ActiveRevision, AirsScanner
 from guardtui.scanners.airs.scans import ScanClient
 from guardtui.scanners.base import Progress, Scanner
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.remote import GIVE_UP_AFTER
+from tests.scanners.models.judges import Memory, nothing, some, verdicts_of
 
-from .conftest import BAKING, OTHER, TAX, TAX_TOPIC, Stage, settings_for
+from .conftest import BAKING, OTHER, TAX, TAX_TOPIC, Stage
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
-
-
-class Memory:
-    """A cache for tests; `kept` counts what was written."""
-
-    def __init__(self) -> None:
-        self.found: dict[bytes, Verdict] = {}
-
-    def find(self, key: bytes) -> Verdict | None:
-        return self.found.get(key)
-
-    def keep(self, key: bytes, verdict: Verdict) -> None:
-        self.found[key] = verdict
-
-
-def nothing(progress: Progress) -> None:
-    pass
 
 
 def sample(name: str) -> tuple[Topic, PromptSet]:
     return load_topic(SAMPLES / f"{name}.yaml").topic, load_prompts(SAMPLES / f"{name}.csv")
 
 
-def few(tmp_path: Path, *prompts: str) -> PromptSet:
-    path = tmp_path / "few.csv"
-    rows = [f"{prompt},{str(not at % 2).lower()},block" for at, prompt in enumerate(prompts)]
-    path.write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
-    return load_prompts(path)
-
-
 def scanner(stage: Stage, done: Applied | None = None, **more: Any) -> AirsScanner:
-    if done is not None:
-        more |= {"revision": done.profile.profile_id, "number": done.profile.revision}
-    return AirsScanner("sandbox", airs=stage.settings, clock=stage.clock, **more)
+    now = None if done is None else ActiveRevision(done.profile)
+    return AirsScanner(stage.settings, now, clock=stage.clock, **more)
 
 
 def sent(stage: Stage) -> int:
@@ -70,10 +48,6 @@ async def true_verdicts(topic: Topic, prompts: PromptSet) -> list[int]:
     return [int(one) for one in local.triggered]
 
 
-def answered(verdicts: Verdicts) -> list[int]:
-    return [int(one) for one in verdicts.triggered]
-
-
 @pytest.mark.parametrize("name", ["tax-advice", "airline-service"])
 async def test_verdicts_equal_those_of_the_engine(stage: Stage, name: str) -> None:
     topic, prompts = sample(name)
@@ -81,7 +55,7 @@ async def test_verdicts_equal_those_of_the_engine(stage: Stage, name: str) -> No
     progress: list[Progress] = []
     airs: Scanner = scanner(stage, done)
     verdicts = await airs.scan(topic, prompts, progress.append)
-    assert answered(verdicts) == await true_verdicts(topic, prompts)
+    assert verdicts_of(verdicts) == await true_verdicts(topic, prompts)
     assert not verdicts.errors
     assert progress[-1] == Progress("scanning", len(prompts), len(prompts), 0)
     assert not airs.live
@@ -90,37 +64,13 @@ async def test_verdicts_equal_those_of_the_engine(stage: Stage, name: str) -> No
     assert airs.settings.revision == f"{done.profile.revision} ({done.profile.profile_id})"
 
 
-async def test_through_faults_each_prompt_has_its_true_verdict_or_a_reason(stage: Stage) -> None:
-    topic, prompts = sample("tax-advice")
-    done = await apply(stage.management, topic, "sandbox")
-    stage.change(
-        faults=["429=0.2", "500=0.1", "reset=0.1", "topic-error=0.05", "flag-timeout=0.05"]
-    )
-    truth = await true_verdicts(topic, prompts)
-    cache = Memory()
-    verdicts = await scanner(stage, done, cache=cache).scan(topic, prompts, nothing)
-    missing = {row for row, one in enumerate(answered(verdicts)) if one == Triggered.NO_VERDICT}
-    assert missing == set(verdicts.errors)
-    assert missing
-    assert all(verdicts.errors.values())
-    right = [one for row, one in enumerate(answered(verdicts)) if row not in missing]
-    assert right == [one for row, one in enumerate(truth) if row not in missing]
-    # Errors are not kept: the next run asks for them, and for nothing else.
-    assert len(cache.found) == len(prompts) - len(missing)
-    stage.change(faults=[])
-    before = sent(stage)
-    again = await scanner(stage, done, cache=cache).scan(topic, prompts, nothing)
-    assert answered(again) == truth
-    assert sent(stage) - before == len(missing)
-
-
 async def test_second_run_sends_nothing_and_a_fresh_one_all(stage: Stage, tmp_path: Path) -> None:
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
-    prompts, cache = few(tmp_path, TAX, OTHER, TAX, BAKING), Memory()
+    prompts, cache = some(tmp_path, TAX, OTHER, TAX, BAKING), Memory()
     first = await scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, nothing)
-    assert (answered(first), sent(stage)) == ([1, 0, 1, 0], 3)  # equal prompts are one
+    assert (verdicts_of(first), sent(stage)) == ([1, 0, 1, 0], 3)  # equal prompts are one
     second = await scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, nothing)
-    assert (answered(second), sent(stage)) == ([1, 0, 1, 0], 3)
+    assert (verdicts_of(second), sent(stage)) == ([1, 0, 1, 0], 3)
     # Without a look-up one prompt is sent, to learn which revision is in effect.
     await scanner(stage, cache=cache).scan(TAX_TOPIC, prompts, nothing)
     assert sent(stage) == 4
@@ -131,7 +81,7 @@ async def test_second_run_sends_nothing_and_a_fresh_one_all(stage: Stage, tmp_pa
 async def test_another_definition_or_revision_is_requested_again(
     stage: Stage, tmp_path: Path
 ) -> None:
-    prompts, cache = few(tmp_path, TAX, OTHER), Memory()
+    prompts, cache = some(tmp_path, TAX, OTHER), Memory()
     done = await apply(stage.management, TAX_TOPIC, "sandbox")
     await scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, nothing)
     changed = TAX_TOPIC.model_copy(update={"description": "The capitals of countries in Europe"})
@@ -143,7 +93,7 @@ async def test_another_definition_or_revision_is_requested_again(
 
 
 async def test_verdicts_of_another_revision_do_not_count(stage: Stage, tmp_path: Path) -> None:
-    prompts, cache = few(tmp_path, TAX, OTHER), Memory()
+    prompts, cache = some(tmp_path, TAX, OTHER), Memory()
     await apply(stage.management, TAX_TOPIC, "sandbox")
     stage.change(propagation="1h")
     changed = TAX_TOPIC.model_copy(update={"description": "Taxes"})
@@ -171,10 +121,10 @@ async def test_permanently_failing_service_gets_no_more_requests(stage: Stage) -
 
 
 async def test_key_that_is_refused_ends_the_scan_at_once(stage: Stage, tmp_path: Path) -> None:
-    wrong = settings_for(str(stage.settings.scan_endpoint), api_key="wrong-key-of-mine")
-    airs = AirsScanner("sandbox", airs=wrong, clock=stage.clock)
+    wrong = replace(stage.settings, api_key=Secret("wrong-key-of-mine"))
+    airs = AirsScanner(wrong, clock=stage.clock)
     with pytest.raises(AirsError, match=r"nothing could be scanned: .*403") as raised:
-        await airs.scan(TAX_TOPIC, few(tmp_path, TAX, OTHER), nothing)
+        await airs.scan(TAX_TOPIC, some(tmp_path, TAX, OTHER), nothing)
     assert "wrong-key-of-mine" not in str(raised.value)
 
 
@@ -184,9 +134,9 @@ async def test_doubts_are_stored_with_verdicts(stage: Stage, tmp_path: Path) -> 
     cache = Memory()
     for _ in range(2):
         verdicts = await scanner(stage, done, cache=cache).scan(
-            TAX_TOPIC, few(tmp_path, TAX, OTHER), nothing
+            TAX_TOPIC, some(tmp_path, TAX, OTHER), nothing
         )
-        assert answered(verdicts) == [1, 0]
+        assert verdicts_of(verdicts) == [1, 0]
         assert all("other detectors failed" in verdicts.notes[row] for row in (0, 1))
     assert sent(stage) == 2
 
@@ -213,7 +163,7 @@ async def test_cancelled_scan_keeps_its_answers(
         if progress.done == 3:
             third.set()
 
-    prompts = few(tmp_path, *(f"prompt {number}" for number in range(30)))
+    prompts = some(tmp_path, *(f"prompt {number}" for number in range(30)))
     task = asyncio.create_task(scanner(stage, done, cache=cache).scan(TAX_TOPIC, prompts, report))
     await third.wait()
     task.cancel()
@@ -227,9 +177,9 @@ def test_scanner_requires_a_credential_and_a_profile(tmp_path: Path) -> None:
 
     bare = AirsSettings.load({}, {}, tmp_path / "none.json")
     with pytest.raises(AirsError, match="PANW_AI_SEC_API_KEY"):
-        AirsScanner("x", airs=bare)
+        AirsScanner(bare)
     keyed = AirsSettings.load({}, {"PANW_AI_SEC_API_KEY": "k"}, tmp_path / "none.json")
     with pytest.raises(AirsError, match="no security profile"):
-        AirsScanner(airs=keyed)
+        AirsScanner(keyed)
     with pytest.raises(ValueError, match="rate"):
-        AirsScanner("x", airs=keyed, rate=0)
+        AirsScanner(replace(keyed, profile="x"), rate=0)

@@ -15,8 +15,6 @@ from guardtui.scanners.airs.tokens import AccessTokens
 from tests.http.server import Answer, Received, Server, Step, answer
 from tests.http.times import JumpClock
 
-from .conftest import Stage
-
 
 def account(url: str, secret: str = "the-secret") -> ManagementAccess:
     endpoint = Endpoint.parse(url)
@@ -163,14 +161,6 @@ async def test_web_page_instead_of_a_token_is_an_error() -> None:
         await tokens.aclose()
 
 
-async def test_transient_failures_are_retried() -> None:
-    async with Server([answer({}, 503), answer({}, 429), numbered()(None)]) as server:
-        tokens = AccessTokens(account(server.url), clock=JumpClock())
-        assert (await tokens.get()).reveal() == "token-1"
-        assert len(server.received) == 3
-        await tokens.aclose()
-
-
 async def test_closing_cancels_the_refresh() -> None:
     async with Server(Answer(delay=1000)) as server:
         tokens = AccessTokens(account(server.url), clock=JumpClock())
@@ -180,9 +170,3 @@ async def test_closing_cancels_the_refresh() -> None:
         await tokens.aclose()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-
-
-async def test_sandbox_issues_tokens(stage: Stage) -> None:
-    tokens = AccessTokens(stage.settings.management(), clock=stage.clock)
-    assert len((await tokens.get()).reveal()) > 20
-    await tokens.aclose()

@@ -94,15 +94,15 @@ def test_parts_score_like_the_whole_set(tmp_path: Path) -> None:
     scanner = LocalScanner("static", cache=tmp_path)
     parts = grown(scanner, prompts)
     assert [len(part.rows) for part in parts] == [20, 40, 80]
-    whole = scanner.scan_now(TOPIC, prompts, lambda progress: None)
+    whole = scanner.evaluate_now(TOPIC, prompts)
     assert whole is not None
     for part in parts:
         some = PromptSet(prompts.frame[part.rows], Intent.BLOCK, "part")
         beside = scanner.beside()
         beside.adopt(some.keys, part.vectors)
-        result = beside.scan_now(TOPIC, some, lambda progress: None)
+        result = beside.evaluate_now(TOPIC, some)
         assert result is not None
-        np.testing.assert_array_equal(result.score, whole.score[part.rows])
+        np.testing.assert_array_equal(result.verdicts.score, whole.verdicts.score[part.rows])
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -147,10 +147,10 @@ def test_scan_that_waits_for_the_embedding_can_be_stopped(tmp_path: Path) -> Non
     prompts = prompt_set(30, 10)
     with scanner._lock:  # as while prompts are embedded
         assert scanner.settings.kind == "engine"
-        assert scanner.scan_now(TOPIC, prompts, lambda progress: None, lambda: True) is None
+        assert scanner.evaluate_now(TOPIC, prompts, stopped=lambda: True) is None
         assert scanner.prompt_vectors(prompts, lambda progress: None, lambda: True) is None
     assert not scanner.has(prompts)
-    assert scanner.scan_now(TOPIC, prompts, lambda progress: None) is not None
+    assert scanner.evaluate_now(TOPIC, prompts) is not None
     assert scanner.has(prompts)
 
 

@@ -21,7 +21,7 @@ from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_edits import edit_prompts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.base import Progress, ScannerError
-from guardtui.scanners.local.matrix import FloatMatrix
+from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import sample_folder
 from tests.examples import up_to
@@ -35,13 +35,6 @@ TOPIC = Topic(
 TEXTS = st.sampled_from(
     ["", "Tax", "weather in Paris", "How do I pay less tax?", "réclamer ça", " "]
 )
-TOPICS = st.builds(
-    Topic,
-    name=TEXTS,
-    description=TEXTS,
-    examples=st.lists(TEXTS, max_size=5).map(tuple),
-    intent=st.sampled_from(Intent),
-)
 
 
 def quiet(progress: Progress) -> None:
@@ -49,21 +42,9 @@ def quiet(progress: Progress) -> None:
 
 
 def scan(scanner: LocalScanner, topic: Topic) -> Verdicts:
-    verdicts = scanner.scan_now(topic, PROMPTS, quiet)
-    assert verdicts is not None
-    return verdicts
-
-
-@settings(max_examples=up_to(25), deadline=None)
-@given(st.lists(TOPICS, min_size=1, max_size=6))
-def test_scanner_after_edits_equals_a_fresh_one(edits: list[Topic]) -> None:
-    edited = LocalScanner("static")
-    scan(edited, TOPIC)
-    for topic in edits:
-        found, fresh = scan(edited, topic), scan(LocalScanner("static"), topic)
-        np.testing.assert_allclose(found.score, fresh.score, atol=1e-6)
-        np.testing.assert_array_equal(found.triggered, fresh.triggered)
-        np.testing.assert_array_equal(found.matched, fresh.matched)
+    evaluation = scanner.evaluate_now(topic, PROMPTS)
+    assert evaluation is not None
+    return evaluation.verdicts
 
 
 def test_scanner_after_prompt_edits_embeds_only_new_prompts(
@@ -72,7 +53,7 @@ def test_scanner_after_prompt_edits_embeds_only_new_prompts(
     path = tmp_path / "p.csv"
     path.write_bytes((sample_folder() / "tax-advice.csv").read_bytes())
     prompts, scanner = load_prompts(path), LocalScanner("static")
-    scanner.scan_now(TOPIC, prompts, quiet)
+    scanner.evaluate_now(TOPIC, prompts)
     encoder, _, _ = scanner.load()
     embedded: list[str] = []
     encode = encoder.encode
@@ -92,14 +73,14 @@ def test_scanner_after_prompt_edits_embeds_only_new_prompts(
     for edit in edits:
         prompts = edit_prompts(path, prompts, edit).prompts
         embedded.clear()
-        result = scanner.scan_now(TOPIC, prompts, quiet)
+        result = scanner.evaluate_now(TOPIC, prompts)
         assert embedded == ([edit.prompt] if isinstance(edit, Add) else [])
-        fresh = LocalScanner("static").scan_now(TOPIC, prompts, quiet)
+        fresh = LocalScanner("static").evaluate_now(TOPIC, prompts)
         assert result is not None
         assert fresh is not None
-        np.testing.assert_array_equal(result.score, fresh.score)
-        np.testing.assert_array_equal(result.triggered, fresh.triggered)
-        np.testing.assert_array_equal(result.matched, fresh.matched)
+        np.testing.assert_array_equal(result.verdicts.score, fresh.verdicts.score)
+        np.testing.assert_array_equal(result.verdicts.triggered, fresh.verdicts.triggered)
+        np.testing.assert_array_equal(result.verdicts.matched, fresh.verdicts.matched)
 
 
 def test_prompts_of_the_topic_trigger() -> None:
@@ -125,15 +106,10 @@ def test_threshold_is_a_score() -> None:
     np.testing.assert_array_equal(verdicts.triggered == 1, verdicts.score >= 0.9)
     assert (scanner.settings.threshold, scanner.settings.threshold_source) == (0.9, "by hand")
     assert scanner.settings.guardrail == default.guardrail
-
-
-def test_added_prompt_triggers() -> None:
-    scanner = LocalScanner("static")
-    missed = int(np.flatnonzero(PROMPTS.expected & (scan(scanner, TOPIC).triggered == 0))[0])
-    prompt = PROMPTS.prompts[missed]
-    added = TOPIC.model_copy(update={"examples": (*TOPIC.examples, prompt)})
-    verdicts = scan(scanner, added)
-    assert (verdicts.triggered[missed], verdicts.matched[missed]) == (1, 3)
+    scanner.use_threshold(0.8, "calibrated")
+    assert scanner.settings.threshold_source == "calibrated"
+    scanner.use_threshold(None)
+    assert scanner.settings == default
 
 
 def test_topic_without_text_triggers_nothing_and_matches_nothing() -> None:
@@ -169,7 +145,7 @@ async def test_cancelled_scanner_stays_usable() -> None:
 
 
 def test_immediately_stopped_scan_returns_none() -> None:
-    assert LocalScanner("static").scan_now(TOPIC, PROMPTS, quiet, lambda: True) is None
+    assert LocalScanner("static").evaluate_now(TOPIC, PROMPTS, stopped=lambda: True) is None
 
 
 def test_explanation_is_of_the_same_score() -> None:
@@ -259,18 +235,18 @@ def test_edit_computes_only_changed_rows(
     encoder, _, _ = scanner.load()
     asked: list[str] = []
     computed: list[int] = []
-    encode, product = encoder.encode, FloatMatrix.product
+    encode, product = encoder.encode, PromptMatrix.product
 
     def counting_encode(texts: Sequence[str]) -> np.ndarray:
         asked.extend(texts)
         return encode(texts)
 
-    def counting_product(matrix: FloatMatrix, vector: np.ndarray, out: np.ndarray) -> None:
+    def counting_product(matrix: PromptMatrix, vector: np.ndarray, out: np.ndarray) -> None:
         computed.append(len(out))
         product(matrix, vector, out)
 
     monkeypatch.setattr(encoder, "encode", counting_encode)
-    monkeypatch.setattr(FloatMatrix, "product", counting_product)
+    monkeypatch.setattr(PromptMatrix, "product", counting_product)
     scan(scanner, TOPIC.model_copy(update=change))
     assert asked == embedded
     assert computed == [len(PROMPTS)] * products
@@ -285,31 +261,6 @@ def test_other_prompts_are_scored_like_by_a_fresh_scanner() -> None:
         assert found is not None
         assert fresh is not None
         np.testing.assert_array_equal(found[0], fresh[0])
-
-
-def test_default_threshold_can_be_restored() -> None:
-    scanner = LocalScanner("static")
-    default, before = scanner.settings, scan(scanner, TOPIC)
-    scanner.use_threshold(0.9, "calibrated")
-    assert scanner.settings.threshold_source == "calibrated"
-    scanner.use_threshold(None)
-    assert scanner.settings == default
-    np.testing.assert_array_equal(scan(scanner, TOPIC).triggered, before.triggered)
-
-
-@settings(max_examples=up_to(25), deadline=None)
-@given(st.lists(st.floats(0.001, 0.999), min_size=2, max_size=5, unique=True))
-def test_higher_threshold_triggers_a_subset(values: list[float]) -> None:
-    scanner = LocalScanner("static")
-    score = scan(scanner, TOPIC).score
-    triggered = np.ones(len(PROMPTS), bool)
-    for value in sorted(values):
-        scanner.use_threshold(value)
-        fewer = scan(scanner, TOPIC).triggered == 1
-        assert not (fewer & ~triggered).any()
-        clear = np.abs(score - value) > 1e-6
-        np.testing.assert_array_equal(fewer[clear], (score > value)[clear])
-        triggered = fewer
 
 
 async def test_concurrent_scans_are_independent(eager_threads: None) -> None:

@@ -19,11 +19,12 @@ from guardtui.http.secret import Secret
 from guardtui.sandbox.app import Sandbox
 from guardtui.sandbox.judging import TopicMatcher
 from guardtui.sandbox.settings import SandboxSettings
-from guardtui.scanners.base import Progress, VerdictCache
+from guardtui.scanners.base import VerdictCache
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.decision import DecisionOptions, ScoredQuestion
 from guardtui.scanners.models.scanner import ModelScanner
+from tests.scanners.models.judges import nothing
 
 NAME = "decide-1"
 
@@ -83,10 +84,6 @@ async def serving(**settings: Any) -> AsyncIterator[Service]:
     finally:
         await sandbox.stop()
     assert defects == []
-
-
-def nothing(progress: Progress) -> None:
-    """Report to nobody."""
 
 
 async def scan(

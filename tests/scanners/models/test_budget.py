@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.domain.verdicts import Usage
-from guardtui.http.usage import TokenUsage
+from guardtui.http.answers import TokenUsage
 from guardtui.scanners.models.budget import BudgetError, CallBudget, Prices
 
 CALL = st.tuples(

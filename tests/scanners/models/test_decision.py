@@ -15,17 +15,14 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import BY_HAND, at_threshold
 from guardtui.domain.topic import Intent
 from guardtui.domain.verdicts import Triggered
-from guardtui.http.decision_model import DecisionModel
 from guardtui.http.decisions import Api, DecisionQuestion
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.models.budget import Prices
 from guardtui.scanners.models.calls import CallOptions
-from guardtui.scanners.models.decision import ScoredQuestion
 from guardtui.scanners.models.decision_calls import is_version_of
-from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.scanners.models.templates import DecisionTemplate
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 from tests.scanners.models.judges import TOPIC, Memory, some
 
 from .decision_service import NAME, scan, serving
@@ -139,10 +136,6 @@ async def test_duplicate_answer_in_an_object_is_rejected(tmp_path: Path) -> None
     assert "duplicate" in verdicts.errors[0]
 
 
-def opened(scanner: ModelScanner[ScoredQuestion]) -> DecisionModel:
-    return scanner.asked.service(scanner.sending())
-
-
 @pytest.mark.parametrize("fault", ["408", "409", "425", "429", "500", "529", "reset", "cut"])
 async def test_transient_failure_is_retried(tmp_path: Path, fault: str) -> None:
     prompts = some(tmp_path, *PROMPTS)
@@ -164,13 +157,13 @@ async def test_wrong_key_ends_the_scan(tmp_path: Path) -> None:
 async def test_too_many_questions_are_rejected(tmp_path: Path) -> None:
     for api, most, status in ((Api.DECISIONS, 200, 422), (Api.SYSTEM_ONE, 128, 413)):
         questions = [DecisionQuestion("Is it about tax?")] * (most + 1)
-        async with (
-            serving() as service,
-            opened(service.scanner(api=api)) as model,
-        ):
-            assert len((await model.ask("tax", questions[:most])).answers) == most
-            with pytest.raises(ServiceError, match=f"HTTP {status}") as raised:
-                await model.ask("tax", questions)
+        async with serving() as service:
+            scanner = service.scanner(api=api)
+            async with scanner.asked.requests(scanner.sending()) as requests:
+                ask = requests.service.ask
+                assert len((await ask("tax", questions[:most])).answers) == most
+                with pytest.raises(ServiceError, match=f"HTTP {status}") as raised:
+                    await ask("tax", questions)
     assert raised.value.final
 
 
@@ -276,7 +269,7 @@ from guardtui.http.secret import Secret
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.decision import DecisionOptions
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 from guardtui.files.prompt_files import load_prompts
 from tests.scanners.models.judges import TOPIC
 url, folder = sys.argv[1], Path(sys.argv[2])

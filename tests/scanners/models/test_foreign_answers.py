@@ -14,7 +14,8 @@ import pytest
 from guardtui.domain.verdicts import Verdicts
 from guardtui.http.decisions import Api
 from guardtui.scanners.airs.credentials import AirsSettings
-from guardtui.scanners.airs.scanner import AirsScanner
+from guardtui.scanners.airs.models import SecurityProfile
+from guardtui.scanners.airs.scanner import ActiveRevision, AirsScanner
 from guardtui.scanners.base import RemoteScanner
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.calls import CallOptions
@@ -57,7 +58,8 @@ def airs_scanner(server: Server, batches: bool = False) -> RemoteScanner:
     flags = {"scan_endpoint": server.url, "api_key": "the-key", "profile": "mine"}
     settings = AirsSettings.load(flags, {}, Path("/nonexistent/config.json"))
     clock = JumpClock()
-    return AirsScanner(airs=settings, revision="r", batches=batches, clock=clock)
+    now = ActiveRevision(SecurityProfile(profile_id="r", profile_name="mine"))
+    return AirsScanner(settings, now, batches=batches, clock=clock)
 
 
 class Batches:

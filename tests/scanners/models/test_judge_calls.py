@@ -256,13 +256,6 @@ async def test_silent_model_times_out(tmp_path: Path) -> None:
         assert verdicts.used.uncounted == 4
 
 
-async def test_rejected_key_ends_the_scan(tmp_path: Path) -> None:
-    async with model(answer({"error": {"message": "no"}}, status=401)) as server:
-        with pytest.raises(ScannerError, match="nothing could be scanned: HTTP 401: no"):
-            await judge(server, concurrency=1).scan(TOPIC, some(tmp_path, *PROMPTS), nothing)
-        assert len(server.received) == 1
-
-
 async def test_model_without_usable_answers_is_given_up(tmp_path: Path) -> None:
     many = [f"tax {number}" for number in range(60)]
     async with model(said("I would rather not say.")) as server:

@@ -13,7 +13,7 @@ from guardtui.http.decisions import Api, DecisionQuestion
 from guardtui.scanners.base import Progress, ScannerError
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.many import ManyQuestions
-from guardtui.session.verdict_cache import SqliteVerdicts
+from guardtui.session.caches import SqliteVerdicts
 from tests.scanners.models.judges import Memory
 
 from .decision_service import Service, nothing, serving

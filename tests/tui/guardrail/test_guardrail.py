@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, Label
+from textual.widgets import Input, Label, OptionList
 
 from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.app.guardrails.choice import GuardrailRequest
@@ -322,6 +322,10 @@ async def test_a_guardrail_is_made_with_a_name_edited_and_found_by_other_topics(
     remote = RemoteOptions(environment={"PANW_AI_SEC_API_KEY": "k"}, config=NO_FILE)
     async with playing(topic_path, remote) as (pilot, app, main):
         shown = await dialog(pilot, app, "ctrl+@", "s", "g")
+        names = [
+            str(option.prompt) for option in shown.query_one("#guardrails", OptionList).options
+        ]
+        assert names == ["engine", "airs", "another guardrail …"]
         await pilot.press("end", "enter")
         await fill(shown, name="prod", profile="p", retries="3")
         shown.query_one("#region").focus()

@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session import sampled_prompts
+from guardtui.session import prompt_file
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.export.dialog import ExportDialog
@@ -42,9 +42,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             belongs = number % 5 in (0, 2)
             text = f"{ABOUT[number % 5]} in the year {number}?"
             writer.writerow([text, str(belongs).lower(), "block", "odd" if number % 2 else "even"])
-    draw = sampled_prompts.draw
-    monkeypatch.setattr(sampled_prompts, "LARGE", COUNT - 1)
-    monkeypatch.setattr(sampled_prompts, "draw", lambda prompts: draw(prompts, SAMPLED))
+    draw = prompt_file.draw
+    monkeypatch.setattr(prompt_file, "LARGE", COUNT - 1)
+    monkeypatch.setattr(prompt_file, "draw", lambda prompts: draw(prompts, SAMPLED))
     return tmp_path
 
 

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 
 from guardtui.app.state import AppState, Connection, ScanStatus
 from guardtui.domain.comparison import compare
+from guardtui.domain.estimates import PartialRates, partial_rates
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import rate_text
-from guardtui.domain.partial_rates import PartialRates, partial_rates
 from guardtui.domain.prompts import build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts

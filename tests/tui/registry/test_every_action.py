@@ -28,10 +28,9 @@ from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.scan.agreement import EngineAgreement
 from guardtui.app.scan.plan import FlipGoal, FlipPlan, ScanCost, ScanPlan
 from guardtui.domain.agreement import agreement
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.metrics import Metrics
-from guardtui.forecast.expected import Expected
 from guardtui.scanners.airs.models import CustomTopic
-from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.running import RunningDialog
@@ -303,7 +302,7 @@ CASES: dict[str, Case] = {
     "move_in_list('half_up')": Case(cursor, prepare=below_the_first),
     "leave_detail": Case(lambda stage: stage.main.panes.results.table.has_focus, True),
     "relabel": Case(lambda stage: stage.main.state.prompts.expected.sum()),
-    "confirm_labels": Case(lambda stage: read_confirmed(stage.main.services.workspace.store)),
+    "confirm_labels": Case(lambda stage: stage.main.services.workspace.store.confirmed_labels()),
     "add_prompt": opens(PromptDialog),
     "add_like_this": opens(PromptDialog),
     "edit_prompt": opens(PromptDialog),
@@ -490,7 +489,7 @@ async def flip_dialog(stage: Stage) -> None:
     cost = ScanCost(prompts=14, known=0, likely=3, likely_known=0, rate=None)
     scan = ScanPlan("Profile sandbox", ("a change",), (), cost, False)
     await pushed(
-        stage, FlipDialog(FlipPlan(scan, Expected(0.8, 0.7, 0.9), 1, 9, 0, FlipGoal(0.02, 14)))
+        stage, FlipDialog(FlipPlan(scan, RateEstimate(0.8, 0.7, 0.9), 1, 9, 0, FlipGoal(0.02, 14)))
     )
 
 

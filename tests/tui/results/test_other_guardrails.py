@@ -13,7 +13,6 @@ from textual.widgets import Static
 from guardtui.domain.verdicts import Outcome
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.confirmed_labels import read_confirmed
 from guardtui.session.other_verdicts import GuardrailVerdicts, OtherVerdicts
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
@@ -144,13 +143,13 @@ async def test_suspect_labels_are_found_confirmed_and_opened_again(tmp_path: Pat
         await until(pilot, lambda: "3 labels are confirmed." in notes(app))
         await until(pilot, lambda: rows_of(main) == [])
         assert "No label is in doubt" in frame(app)
-        assert len(read_confirmed(store)) == 3
+        assert len(store.confirmed_labels()) == 3
         await pilot.press("escape", "escape")
         await filtered(pilot, main, "confirmed", [3, WEATHER, HISTORY])
         await pilot.press("L")
         await until(pilot, lambda: "The label is open again." in notes(app))
         await until(pilot, lambda: len(rows_of(main)) == 2)
-        assert len(read_confirmed(store)) == 2
+        assert len(store.confirmed_labels()) == 2
 
     await play(tmp_path, run, engine=WRONG)
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.app.scan.plan import EndReason, FlipGoal, FlipPlan, FlipStatus, ScanChoice
+from guardtui.app.scan.plan import EndReason, FlipGoal, FlipPlan, ScanChoice
 from guardtui.app.state import ScanStatus
-from guardtui.forecast.expected import Expected
+from guardtui.domain.estimates import RateEstimate
+from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.scanners.base import Progress, Traffic
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.budget import Prices
@@ -26,7 +27,7 @@ from tests.tui.scan.test_dialogs import ATTACK, NOTHING, asked, plan
 from tests.tui.scan.test_judging import playing
 from tests.tui.tax_app import frame, until
 
-COVERAGE = Expected(0.872, 0.812, 0.921)
+COVERAGE = RateEstimate(0.872, 0.812, 0.921)
 GOAL = FlipGoal(0.02, 50)
 CHECK = ScanChoice(apply=True, likely=False, agreed=False, goal=GOAL)
 FLIPS = FlipPlan(plan(), COVERAGE, 3, 90, 10, GOAL)
@@ -96,7 +97,7 @@ async def test_everything_is_visible_and_names_are_inert(size: tuple[int, int]) 
 
 
 def test_the_line_shows_calls_and_interval_of_a_check() -> None:
-    status = FlipStatus(GOAL, COVERAGE, 15)
+    status = CheckedCoverage(COVERAGE, 0.02, 15, 50, "")
     progress = Progress("scanning", 13, 15)
     shown = scan_text(ScanStatus("", progress, Traffic(in_flight=2, rate=3.0), check=status), 120)
     assert "13/50 calls  coverage ±0.054, wanted ±0.02" in shown.plain
@@ -104,10 +105,10 @@ def test_the_line_shows_calls_and_interval_of_a_check() -> None:
 
 
 def test_an_ended_check_shows_its_reason() -> None:
-    status = FlipStatus(GOAL, COVERAGE, 1, EndReason.NO_DOUBT)
+    status = CheckedCoverage(COVERAGE, 0.02, 1, 50, EndReason.NO_DOUBT)
     assert status.text == (
-        "Coverage is expected at 0.872 [0.812 – 0.921], ±0.054 after 1 call (wanted ±0.02); "
-        "no other prompt is in doubt."
+        "coverage expected at 0.872 [0.812 – 0.921], ±0.054 after 1 call (wanted ±0.02); "
+        "no other prompt is in doubt"
     )
 
 

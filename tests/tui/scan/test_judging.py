@@ -13,17 +13,16 @@ from textual.pilot import Pilot
 
 from guardtui.app.advice.ideas import Idea, IdeaKind
 from guardtui.app.guardrails.remote import RemoteOptions
-from guardtui.app.scan.plan import FlipGoal, FlipStatus
 from guardtui.app.state import ScanStatus, StopReason
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation
-from guardtui.forecast.expected import Expected
+from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.budget import Prices
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.epochs import Epochs
-from guardtui.session.judge_templates import read_templates
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.advice.ideas import IdeasPage
@@ -122,7 +121,7 @@ async def test_a_judge_scans_once_and_its_reasons_are_shown(
             ).reason
         )
         template = judged.evaluation.settings.guardrail.template
-        assert "{prompt}" in read_templates(play.main.services.workspace.store)[template]
+        assert "{prompt}" in play.main.services.workspace.store.template(template)
         await play.scan()  # agreed: no dialog; known: nothing is asked
         assert sum(prompts_of(server).values()) == COUNT
 
@@ -130,7 +129,7 @@ async def test_a_judge_scans_once_and_its_reasons_are_shown(
 async def test_a_stopped_check_of_the_flips_resumes_as_a_check(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    status = FlipStatus(FlipGoal(0.02, 50), Expected(0.8, 0.7, 0.9), 12)
+    status = CheckedCoverage(RateEstimate(0.8, 0.7, 0.9), 0.02, 12, 50, "")
     stopped = ScanStatus("stopped: 12 of 60 verdicts, kept", problem=True, who="Judge")
     async with Server(by_label) as server, playing(topic_path, server, monkeypatch) as play:
         main = play.main

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from guardtui.domain.prompts import prompt_keys
-from guardtui.forecast.shared_words import SharedWords, SharedWordsReader
+from guardtui.forecast.engine_features import SharedWords, SharedWordsReader
 
 PROMPTS = ["Refund my order", "Where is my order?", "my order refunded", "Wetter", ""]
 

@@ -1,17 +1,15 @@
-"""The cache of graders' answers: durable, shared, bounded, and never in the way."""
+"""Grading models: each prompt is requested once, and a model that only fails is disabled."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from guardtui.scanners.base import verdict_key
 from guardtui.scorer.state import Message, Output
+from guardtui.session.caches import open_answers
 from guardtui.session.graders import (
     GIVE_UP_AFTER,
     GraderError,
@@ -20,87 +18,6 @@ from guardtui.session.graders import (
     NotAskedError,
     ScoreError,
 )
-from guardtui.session.score_cache import AnswerCache, answer_key
-
-ROOT = Path(__file__).parents[2]
-
-
-def test_answers_are_found_by_another_process(tmp_path: Path) -> None:
-    first, second = AnswerCache(tmp_path / "new" / "folder"), AnswerCache(tmp_path / "new/folder")
-    key = answer_key("url#m", "prompt")
-    assert first.find(key) is None
-    first.keep(key, "grade\nC é \ud800")
-    assert second.find(key) == "grade\nC é ?"
-    second.keep(key, "other")
-    assert first.find(key) == "other"
-
-
-def test_keys_differ_by_model_and_prompt() -> None:
-    pairs = [("a", "bc"), ("ab", "c"), ("", "abc"), ("a", "\ud800"), ("a", "?")]
-    assert len({answer_key(*pair) for pair in pairs}) == len(pairs)
-
-
-def test_prompts_and_addresses_are_not_in_the_file(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path)
-    cache.keep(answer_key("https://host.example#m", "a secret prompt"), "GRADE: C")
-    cache.close()
-    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert b"GRADE: C" in content
-    assert b"secret" not in content
-    assert b"host.example" not in content
-
-
-@pytest.mark.process
-def test_kill_right_after_an_answer_keeps_it(tmp_path: Path) -> None:
-    script = (
-        "import os, sys\nfrom pathlib import Path\n"
-        "from guardtui.session.score_cache import AnswerCache, answer_key\n"
-        "cache = AnswerCache(Path(sys.argv[1]))\n"
-        "for number in range(50): cache.keep(answer_key('m', str(number)), str(number))\n"
-        f"os.kill(os.getpid(), {signal.SIGKILL:d})\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], check=False, env=environment
-    )
-    assert done.returncode == -signal.SIGKILL
-    cache = AnswerCache(tmp_path)
-    assert [cache.find(answer_key("m", str(number))) for number in range(50)] == [
-        str(number) for number in range(50)
-    ]
-
-
-def test_damaged_file_is_replaced(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path)
-    cache.close()
-    cache.path.write_bytes(b"no database " * 500)
-    again = AnswerCache(tmp_path)
-    assert again.works
-    again.keep(b"k", "v")
-    assert again.find(b"k") == "v"
-
-
-def test_unusable_folder_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    cache = AnswerCache(tmp_path / "file")
-    assert not cache.works
-    cache.keep(b"k", "v")
-    assert cache.find(b"k") is None
-
-
-def test_oldest_entries_are_deleted_when_full(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path)
-    for number in range(100):
-        cache.keep(str(number).encode(), "x" * 1000)
-    cache.close()
-    again = AnswerCache(tmp_path, limit=50_000)
-    assert again.find(b"99") is not None
-    assert again.find(b"0") is None
-    kept = sum(again.find(str(number).encode()) is not None for number in range(100))
-    assert 30 < kept < 45
-
-
-# --- models that are asked once ------------------------------------------------------------------
 
 
 class Model:
@@ -121,7 +38,7 @@ class Model:
 
 
 async def test_cached_answer_is_not_requested_again(tmp_path: Path) -> None:
-    model, cache = Model(), AnswerCache(tmp_path)
+    model, cache = Model(), open_answers(tmp_path)
     grader = KeptGrader("url#m", model, cache)
     assert (await grader.generate("p")).completion == "answer 1"
     assert (await grader.generate("p")).completion == "answer 1"
@@ -130,19 +47,19 @@ async def test_cached_answer_is_not_requested_again(tmp_path: Path) -> None:
 
 
 async def test_cached_answer_of_another_model_is_not_used(tmp_path: Path) -> None:
-    cache, other = AnswerCache(tmp_path), Model()
+    cache, other = open_answers(tmp_path), Model()
     await KeptGrader("url#m", Model(), cache).generate("p")
     await KeptGrader("url#n", other, cache).generate("p")
     assert other.prompts == ["p"]
 
 
 async def test_fresh_requests_once_and_caches_the_answer(tmp_path: Path) -> None:
-    cache, model = AnswerCache(tmp_path), Model()
-    cache.keep(answer_key("m", "p"), "old")
+    cache, model = open_answers(tmp_path), Model()
+    cache.keep(verdict_key("m", "p"), "old")
     grader = KeptGrader("m", model, cache, fresh=True)
     assert (await grader.generate("p")).completion == "answer 1"
     assert (await grader.generate("p")).completion == "answer 1"
-    assert cache.find(answer_key("m", "p")) == "answer 1"
+    assert cache.find(verdict_key("m", "p")) == "answer 1"
 
 
 async def test_pending_prompt_is_not_requested_twice() -> None:
@@ -158,7 +75,7 @@ async def test_pending_prompt_is_not_requested_twice() -> None:
 
 
 async def test_cancelled_caller_does_not_cancel_others(tmp_path: Path) -> None:
-    model, cache = Model(), AnswerCache(tmp_path)
+    model, cache = Model(), open_answers(tmp_path)
     model.gate = asyncio.Event()
     grader = KeptGrader("m", model, cache)
     first = asyncio.create_task(grader.generate("p"))
@@ -175,7 +92,7 @@ async def test_cancelled_caller_does_not_cancel_others(tmp_path: Path) -> None:
 
 
 async def test_answer_without_a_waiting_caller_is_cached(tmp_path: Path) -> None:
-    model, cache = Model(), AnswerCache(tmp_path)
+    model, cache = Model(), open_answers(tmp_path)
     model.gate = asyncio.Event()
     grader = KeptGrader("m", model, cache)
     only = asyncio.create_task(grader.generate("p"))
@@ -184,11 +101,11 @@ async def test_answer_without_a_waiting_caller_is_cached(tmp_path: Path) -> None
     only.cancel()
     model.gate.set()
     await grader.settle()
-    assert cache.find(answer_key("m", "p")) == "answer 1"
+    assert cache.find(verdict_key("m", "p")) == "answer 1"
 
 
 async def test_closing_cancels_pending_requests(tmp_path: Path) -> None:
-    model, cache = Model(), AnswerCache(tmp_path)
+    model, cache = Model(), open_answers(tmp_path)
     model.gate = asyncio.Event()
     grader = KeptGrader("m", model, cache)
     only = asyncio.create_task(grader.generate("p"))
@@ -197,12 +114,12 @@ async def test_closing_cancels_pending_requests(tmp_path: Path) -> None:
     await grader.close()
     await asyncio.wait([only])
     assert only.cancelled()
-    assert cache.find(answer_key("m", "p")) is None
+    assert cache.find(verdict_key("m", "p")) is None
 
 
 async def test_messages_are_passed_on_and_not_cached(tmp_path: Path) -> None:
     model = Model()
-    grader = KeptGrader("m", model, AnswerCache(tmp_path))
+    grader = KeptGrader("m", model, open_answers(tmp_path))
     message = [Message("user", "p", attachments=["picture"])]
     assert (await grader.generate(message)).completion == "answer 1"
     assert (await grader.generate(message)).completion == "answer 2"
@@ -210,7 +127,7 @@ async def test_messages_are_passed_on_and_not_cached(tmp_path: Path) -> None:
 
 async def test_model_that_only_fails_is_disabled(tmp_path: Path) -> None:
     model = Model(fails=1000)
-    grader = KeptGrader("m", model, AnswerCache(tmp_path))
+    grader = KeptGrader("m", model, open_answers(tmp_path))
     for number in range(GIVE_UP_AFTER):
         with pytest.raises(GraderError, match="m: broken"):
             await grader.generate(str(number))
@@ -237,10 +154,10 @@ async def test_empty_answer_is_an_error(tmp_path: Path) -> None:
         async def generate(self, input: object) -> Output:  # noqa: A002
             return Output(" \n")
 
-    cache = AnswerCache(tmp_path)
+    cache = open_answers(tmp_path)
     with pytest.raises(GraderError, match="returned an empty answer"):
         await KeptGrader("m", Silent(), cache).generate("p")
-    assert cache.find(answer_key("m", "p")) is None
+    assert cache.find(verdict_key("m", "p")) is None
 
 
 def test_invalid_model_name_is_an_error() -> None:

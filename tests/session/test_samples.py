@@ -9,9 +9,9 @@ import pytest
 
 from guardtui.domain.prompt_edit import Remove
 from guardtui.files.problems import FileError
-from guardtui.session import sampled_prompts
+from guardtui.session import prompt_file
+from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.recent_topics import last_opened, remember_opened
-from guardtui.session.sampled_prompts import load_prompts_of
 from guardtui.session.workspace import UnknownPromptsError, Workspace
 from tests.large_sets.large_prompts import TOPIC, write_prompts
 
@@ -22,9 +22,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GUARDTUI_DATA", str(tmp_path / "data"))
     (tmp_path / "topic.yaml").write_text(TOPIC.replace("intent: block\n", ""), encoding="utf-8")
     write_prompts(tmp_path / "prompts.csv", 120)
-    monkeypatch.setattr(sampled_prompts, "LARGE", 100)
-    draw = sampled_prompts.draw
-    monkeypatch.setattr(sampled_prompts, "draw", lambda prompts: draw(prompts, 40))
+    monkeypatch.setattr(prompt_file, "LARGE", 100)
+    draw = prompt_file.draw
+    monkeypatch.setattr(prompt_file, "draw", lambda prompts: draw(prompts, 40))
     return tmp_path
 
 
