@@ -24,11 +24,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.fidelity import Case, read_cases
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
-from guardtui.domain.operating_point import SHIPPED, fit_threshold
+from guardtui.domain.metrics import metrics_of
+from guardtui.domain.operating_point import SHIPPED, SLACK, fit_threshold
 from guardtui.domain.prompts import prompt_keys
-from guardtui.domain.sweep import sweep
+from guardtui.domain.sweep import stratified_folds, sweep
 from guardtui.domain.topic import Intent, Topic
-from guardtui.domain.verdicts import Verdicts
+from guardtui.domain.verdicts import Verdicts, outcomes
 from guardtui.scanners.local.encoder import ENCODERS, EncoderError, load_encoder
 from guardtui.scanners.local.scoring import load_scoring, probability, topic_texts
 
@@ -65,11 +66,29 @@ def measure(case: Case, scores: NDArray[np.float32], settings: ScannerSettings) 
         Verdicts(triggered.view(np.int8), scores, np.zeros(len(scores), np.int16)),
     )
     try:
-        fit = fit_threshold(evaluation, shipped)
+        fit_threshold(evaluation, shipped)
     except ValueError:
         return None
+    held_out = cross_validated(scores, evaluation.should_trigger, topic.intent, evaluation.keys)
     best = float(sweep(scores, evaluation.should_trigger, topic.intent).coverage.max())
-    return Found(case.id, fit.held_out, evaluation.metrics.coverage or 0.0, best)
+    return Found(case.id, held_out, evaluation.metrics.coverage or 0.0, best)
+
+
+def cross_validated(
+    scores: NDArray[np.float32],
+    should_trigger: NDArray[np.bool_],
+    intent: Intent,
+    keys: NDArray[np.uint64],
+) -> float:
+    """Return coverage with each prompt judged by a threshold fitted without its fold of ten."""
+    fold = stratified_folds(should_trigger, 10, 0, keys)
+    triggered = np.empty(len(scores), np.bool_)
+    for number in range(10):
+        held = fold == number
+        threshold = sweep(scores[~held], should_trigger[~held], intent).best(slack=SLACK)
+        matches = scores[held] >= np.float32(threshold)
+        triggered[held] = matches if intent is Intent.BLOCK else ~matches
+    return metrics_of(outcomes(should_trigger, triggered.view(np.int8))).coverage or 0.0
 
 
 def summary(found: Sequence[Found]) -> dict[str, float]:

@@ -72,7 +72,6 @@ def main() -> None:
         "thresholds": len(found),
         "sort_ms": floor,
         "sweep_ms": timed(swept),
-        "cross_validated_ms": timed(found.cross_validated),
         "curve_points_ms": timed(lambda: curve_points(found)),
         "key_ms": timed(key) / len(VIEWS),
     }

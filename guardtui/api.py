@@ -21,7 +21,6 @@ from guardtui.domain.operating_point import FITTED, SHIPPED, OperatingPointError
 from guardtui.domain.prompts import Finding, PromptSetError, Severity
 from guardtui.domain.prompts import PromptSet as PromptSet
 from guardtui.domain.significance import observed_changes
-from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Intent
 from guardtui.domain.topic import Topic as Topic
 from guardtui.domain.verdicts import Outcome
@@ -134,7 +133,7 @@ class EvaluationResult:
         """
         if metric not in _RATES:
             raise ValueError(f"unknown metric {metric!r}: choose one of {', '.join(_RATES)}")
-        found = rate_intervals(self._evaluation.metrics).get(_RATES[metric])
+        found = self._evaluation.intervals.get(_RATES[metric])
         return None if found is None else (found.low, found.high)
 
     @cached_property

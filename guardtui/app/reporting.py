@@ -23,6 +23,7 @@ from guardtui.files.problems import FileError, from_os_error
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
 from guardtui.session.own_metrics import OwnMetric, own_figures
+from guardtui.session.series import series_of
 from guardtui.session.session import Decision, Iteration, Session
 
 
@@ -125,6 +126,7 @@ class Reporting:
             comparison=comparison,
             figures=own_figures(self._metrics, evaluation, prompts, comparison),
             iterations=tuple(session.iterations),
+            series=series_of(session.iterations, session.best),
             changes=describe_changes(before.evaluation.topic, evaluation.topic) if before else (),
             profile=self._profile_of(evaluation),
             baseline_number=before.number if before else None,

@@ -18,6 +18,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
 from guardtui.forecast.forecaster import Forecast
@@ -82,8 +83,8 @@ class AppState:
     `evaluation`, `comparison`, `partial` and `figures` belong together and to the prompts
     `evaluated`, which may be older than `prompts` while a new evaluation is under way. `figures` is
     None while the user's own metrics are being computed. `fit` is the fit behind the threshold of
-    the evaluation, if any, and `held_out` its cross-validated coverage. With a `forecast`, the
-    `evaluation` holds the likelier verdicts of the forecast guardrail. `ideas` are for the
+    the evaluation, if any, and `series` what the best iteration was chosen from. With a `forecast`,
+    the `evaluation` holds the likelier verdicts of the forecast guardrail. `ideas` are for the
     definition that they name.
     """
 
@@ -99,7 +100,7 @@ class AppState:
     forecast: Forecast | None = None
     figures: tuple[UserMetric, ...] | None = ()
     fit: ThresholdFit | None = None
-    held_out: float | None = None
+    series: BestOfSeries | None = None
     scan: ScanStatus | None = None
     connection: Connection | None = None
     companions: Companions | None = None

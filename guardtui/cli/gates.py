@@ -169,15 +169,21 @@ def _coverage(report: ReportInput, least: float) -> Result:
             f"asked for: {_not_asked(metrics.open)}"
         )
         return Result("--min-coverage", State.UNSURE, text, Exit.NOT_COMPLETED)
-    result = coverage_gate("--min-coverage", "coverage", metrics, least)
+    fitted = report.evaluation.settings.has_fitted_threshold
+    result = coverage_gate("--min-coverage", "coverage", metrics, least, fitted=fitted)
     return replace(result, text="; ".join([result.text, *report.cautions]))
 
 
-def coverage_gate(option: str, subject: str, metrics: Metrics, least: float) -> Result:
-    """Return whether coverage is at least `least`; undefined coverage fails."""
+def coverage_gate(
+    option: str, subject: str, metrics: Metrics, least: float, *, fitted: bool = False
+) -> Result:
+    """Return whether coverage is at least `least`; undefined coverage fails.
+
+    `fitted` tells whether the threshold was fitted to these labels.
+    """
     from guardtui.domain.statistics import coverage_interval
 
-    coverage, interval = metrics.coverage, coverage_interval(metrics)
+    coverage, interval = metrics.coverage, coverage_interval(metrics, fitted=fitted)
     if coverage is None or interval is None:
         text = f"{subject} is undefined, at least {least:g} is asked for"
         return Result(option, State.FAILED, text, Exit.GATE_FAILED)
@@ -196,9 +202,7 @@ def _sure_coverage(report: ReportInput, least: float) -> Result:
 
     Called only if coverage itself is enough.
     """
-    from guardtui.domain.statistics import coverage_interval
-
-    interval, bounds = coverage_interval(report.evaluation.metrics), report.coverage_bounds
+    interval, bounds = report.evaluation.intervals["coverage"], report.coverage_bounds
     low = interval.low if interval else 0.0
     state, code = State.PASSED, Exit.DONE
     text = f"the 95 % interval of coverage begins at {low:.3f}, not below {least:g}"

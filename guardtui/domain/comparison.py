@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import Evaluation, should_trigger
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import change_interval_text, count_text
 from guardtui.domain.guardrail import ScannerSettings, distinct_texts
 from guardtui.domain.metrics import RATES, metrics_of
 from guardtui.domain.operating_point import is_fitted, judged_alike
 from guardtui.domain.separation import SeparationChange, placements, separation_change
 from guardtui.domain.significance import SIGNIFICANT as SIGNIFICANT
-from guardtui.domain.significance import Pairs, Significance
+from guardtui.domain.significance import Difference, Pairs, Significance
 from guardtui.domain.verdicts import Outcome, Triggered, is_wrong, outcomes
 
 ABSENT = -1
@@ -159,18 +159,42 @@ class Comparison:
         return int(np.count_nonzero((self.changes == Change.SAME) & is_wrong(self.now)))
 
     @property
+    def separates(self) -> str:
+        """`separates better` or `separates worse` if only that has demonstrably changed, or "".
+
+        The 95 % interval of the change of separation must exclude 0.
+        """
+        change = self.separation
+        if change is None or self.significance.difference not in (
+            Difference.NOT_SHOWN,
+            Difference.NONE,
+        ):
+            return ""
+        if change.low > 0:
+            return "separates better"
+        return "separates worse" if change.high < 0 else ""
+
+    @property
     def sentence(self) -> str:
         """One sentence on what the comparison shows about coverage, without a full stop."""
         return self.describe()
 
     def describe(self, than: str = "") -> str:
-        """Return the sentence with the other evaluation's name; see `Significance.describe`."""
+        """Return the sentence with the other evaluation's name; see `Significance.describe`.
+
+        If only separation has demonstrably changed, that is added.
+        """
         significance = self.significance
         among = ""
         if self.no_verdict:
             # The change covers these prompts only, so it may differ from the change of the rates.
             among = f"among {count_text(significance.compared, 'prompt')} with a verdict in both"
-        return significance.describe(than, among)
+        sentence = significance.describe(than, among)
+        change = self.separation
+        if not self.separates or change is None:
+            return sentence
+        figures = change_interval_text(change.value, change.low, change.high)
+        return f"{sentence}; but {self.separates}: {figures}"
 
     def _pairs(self) -> Pairs:
         width = len(Outcome)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from guardtui.domain.guardrail import ENGINE, ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.separation import Placements, Separation, placements, separation
+from guardtui.domain.statistics import Interval, rate_intervals
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts, outcomes
 
@@ -66,6 +67,11 @@ class Evaluation:
     def metrics(self) -> Metrics:
         """Counts and rates over all prompts."""
         return metrics_of(self.codes)
+
+    @cached_property
+    def intervals(self) -> dict[str, Interval | None]:
+        """95 % intervals of coverage (for new prompts), TPR and TNR, by name in `Metrics`."""
+        return rate_intervals(self.metrics, fitted=self.settings.has_fitted_threshold)
 
     @property
     def is_of_a_part(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
@@ -22,6 +22,9 @@ DECISION = "decision"
 
 REMOTE = frozenset({AIRS, JUDGE, DECISION})
 """Kinds that run on request only."""
+
+FITTED: Literal["fitted"] = "fitted"
+"""Source of a threshold that is fitted to labels; more words may follow it."""
 
 FORECAST = "forecast"
 """Kind of an evaluation that holds a forecast of a guardrail's verdicts."""
@@ -261,6 +264,11 @@ class ScannerSettings:
     def kind(self) -> str:
         """Kind of the guardrail that gave the verdicts; `FORECAST` if they are a forecast."""
         return FORECAST if self.is_forecast else self.guardrail.kind
+
+    @property
+    def has_fitted_threshold(self) -> bool:
+        """Whether the threshold is fitted to labels; it may be None before an evaluation."""
+        return self.threshold_source.startswith(FITTED)
 
     def titled(self, title: str) -> ScannerSettings:
         """Return the same settings, which compare equal, with a title of the guardrail."""

@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
-from guardtui.domain.metrics import Metrics, metrics_of
-from guardtui.domain.sweep import best_threshold, quick_best, stratified_folds, sweep
+from guardtui.domain.guardrail import FITTED as FITTED
+from guardtui.domain.metrics import Metrics
+from guardtui.domain.statistics import Interval, coverage_interval
+from guardtui.domain.sweep import quick_best, sweep
 from guardtui.domain.topic import Intent
-from guardtui.domain.verdicts import Verdicts, outcomes
+from guardtui.domain.verdicts import Verdicts
 
 LABELS_AT_LEAST = 10
 """Minimum number of labels of each class for fitting a threshold."""
 
 SHIPPED: Literal["shipped"] = "shipped"
-FITTED: Literal["fitted"] = "fitted"
 BY_HAND = "by hand"
 
 Wanted: TypeAlias = float | Literal["shipped", "fitted"] | None
@@ -33,8 +34,6 @@ Wanted: TypeAlias = float | Literal["shipped", "fitted"] | None
 
 Threshold: TypeAlias = float | Literal["fitted"] | None
 """Threshold of the engine: a score, `fitted` to each definition, or None for the shipped one."""
-
-_SEED = 0
 
 SLACK = 0.5
 """Thresholds this close to the best, as a share of a prompt of the smaller class, are equally good.
@@ -54,18 +53,15 @@ class OperatingPointError(GuardtuiError):
 class ThresholdFit:
     """A threshold fitted to labels.
 
-    `coverage` is on the labels that chose it and therefore optimistic; `held_out` is
-    cross-validated. Both are for the definition it was fitted to. `folds` are the thresholds fitted
-    without the prompts of each fold. `guardrail` is the one that gave the scores, `prompt_set` the
-    fingerprint of the prompts.
+    `metrics` are on the labels that chose it, for the definition it was fitted to; their coverage
+    is optimistic, its `interval` is not. `guardrail` is the one that gave the scores, `prompt_set`
+    the fingerprint of the prompts.
     """
 
     threshold: float
     shipped: float
     labels: int
-    coverage: float
-    held_out: float
-    folds: tuple[float, ...]
+    metrics: Metrics
     guardrail: Guardrail
     prompt_set: str
 
@@ -73,6 +69,16 @@ class ThresholdFit:
     def source(self) -> str:
         """Origin of the threshold, as in `ScannerSettings.threshold_source`."""
         return _source(self.labels)
+
+    @property
+    def coverage(self) -> float:
+        """Coverage on the labels that chose the threshold."""
+        return self.metrics.coverage or 0.0
+
+    @property
+    def interval(self) -> Interval | None:
+        """95 % interval of coverage on new prompts."""
+        return coverage_interval(self.metrics, fitted=True)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as values of JSON."""
@@ -95,18 +101,14 @@ def fit_threshold(
     scores, should = evaluation.verdicts.score, evaluation.should_trigger
     scored = ~np.isnan(scores)
     require_classes(should[scored], least)
-    best = best_threshold(
-        sweep(scores, should, evaluation.topic.intent, evaluation.keys), seed=_SEED, slack=SLACK
-    )
-    assert best is not None  # noqa: S101 - both classes have prompts
-    assert best.cross_validated is not None  # noqa: S101 - and large enough
+    curve = sweep(scores, should, evaluation.topic.intent, evaluation.keys)
+    threshold = curve.best(slack=SLACK)
+    assert threshold is not None  # noqa: S101 - both classes have prompts
     return ThresholdFit(
-        threshold=best.threshold,
+        threshold=threshold,
         shipped=shipped,
         labels=int(np.count_nonzero(scored)),
-        coverage=best.metrics.coverage or 0.0,
-        held_out=best.cross_validated.metrics.coverage or 0.0,
-        folds=best.cross_validated.thresholds,
+        metrics=replace(curve.metrics(curve.index(threshold)), errors=0),
         guardrail=evaluation.settings.guardrail,
         prompt_set=evaluation.prompt_set,
     )
@@ -118,32 +120,12 @@ def is_fitted_with(evaluation: Evaluation, fit: ThresholdFit) -> bool:
     return (settings.threshold, settings.threshold_source) == (fit.threshold, fit.source)
 
 
-def held_out_metrics(fit: ThresholdFit, evaluation: Evaluation) -> Metrics | None:
-    """Return metrics with each prompt judged by a threshold that its label did not influence.
-
-    They are for the evaluated definition, which may have been edited since the fit. None if the
-    labels are not the fitted ones, or if engine or threshold of the evaluation differ.
-    """
-    if (
-        not is_fitted_with(evaluation, fit)
-        or evaluation.settings.guardrail != fit.guardrail
-        or evaluation.prompt_set != fit.prompt_set
-    ):
-        return None
-    scores, should = evaluation.verdicts.score, evaluation.should_trigger
-    scored = ~np.isnan(scores)
-    fold = stratified_folds(should[scored], len(fit.folds), _SEED, evaluation.keys[scored])
-    cuts = np.array(fit.folds, np.float32)[fold]
-    triggered = _triggered(scores[scored], cuts, evaluation.topic.intent)
-    return metrics_of(outcomes(should[scored], triggered.view(np.int8)))
-
-
 def is_fitted(settings: ScannerSettings) -> bool:
     """Return whether these are settings of the engine with a threshold fitted to each definition.
 
     Its `threshold` is None before a definition is evaluated.
     """
-    return settings.kind == ENGINE and settings.threshold_source.startswith(FITTED)
+    return settings.kind == ENGINE and settings.has_fitted_threshold
 
 
 def as_rule(settings: ScannerSettings) -> ScannerSettings:

@@ -15,7 +15,8 @@ CONFIDENCE = 0.95
 # scipy is imported inside functions: importing it takes longer than all of the app's start-up.
 
 
-_HALVINGS = 40  # bisection steps, for a precision of 1e-12
+_HALVINGS = 30  # bisection steps, for a precision of 1e-9
+_TAIL_SHARE = 0.6  # of what an interval of coverage may miss, beyond an end of a single rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,42 +50,71 @@ def wilson_interval(hits: int, total: int, confidence: float = CONFIDENCE) -> In
     return Interval(low, high)
 
 
-def coverage_interval(metrics: Metrics, confidence: float = CONFIDENCE) -> Interval | None:
-    """Return the interval of coverage, the smaller of two independent rates; None if undefined.
+def coverage_interval(
+    metrics: Metrics, confidence: float = CONFIDENCE, *, fitted: bool = False
+) -> Interval | None:
+    """Return the interval of coverage for new prompts; None if coverage is undefined.
 
-    Each rate has the Jeffreys posterior Beta(hits + ½, misses + ½) (Brown, Cai and DasGupta 2001).
-    The smaller of two independent values has the distribution function 1 − (1 − F₁)(1 − F₂), whose
-    equal-tailed quantiles are returned.
+    Coverage is the smaller of two independent rates. Each has an interval of Clopper and Pearson
+    (1934); the smaller lower and the smaller upper ends are returned. Where the rates are far
+    apart, this is the interval of the smaller one. Where they are equal, the upper end errs with
+    either of the two, the lower end only with both at once (intersection-union, Berger 1982):
+    1 − (1 − t)² + t² in all, if an end of one rate errs with t. The tails t are 0.03 for 95 %,
+    because exact intervals of counts are too long with 0.025.
+
+    If the threshold was `fitted` to these labels, both rates are about equal because it was chosen
+    so, and on new prompts each of them is off independently: the smaller one is lower. The ends are
+    then quantiles of the smaller of two independent posteriors: 0.025 with Jeffreys' prior (Brown,
+    Cai and DasGupta 2001) below, 0.01 with Beta(¾, ¼) above, so that it also holds where wide gaps
+    between the scores leave the fit no choice.
+
+    The first holds in at least 94 % of samples for any rates, and in 96 % in the mean from 30
+    prompts of each class on; for the second see `benchmarks/intervals.py`.
     """
     if metrics.coverage is None:
         return None
     from scipy import special
 
-    tail = (1 - confidence) / 2
-
-    def survival(value: float) -> float:
-        positive = special.betainc(metrics.tp + 0.5, metrics.fn + 0.5, value)
-        negative = special.betainc(metrics.tn + 0.5, metrics.fp + 0.5, value)
-        return float((1 - positive) * (1 - negative))
-
-    def quantile(probability: float) -> float:
-        low, high = 0.0, 1.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if 1 - survival(middle) < probability else (low, middle)
-        return (low + high) / 2
-
-    # Without this, a small sample at 0 or 1 would put the estimate outside of its interval.
-    low = min(quantile(tail), metrics.coverage)
-    high = max(quantile(1 - tail), metrics.coverage)
-    return Interval(low, high)
+    rates = ((metrics.tp, metrics.fn), (metrics.tn, metrics.fp))
+    if fitted:
+        low = _smaller_quantile(rates, (1 - confidence) / 2, 0.5)
+        high = _smaller_quantile(rates, 1 - (1 - confidence) / 5, 0.75)
+        # Without this, a small sample at 0 or 1 would put the estimate outside of its interval.
+        return Interval(min(low, metrics.coverage), max(high, metrics.coverage))
+    tail = _TAIL_SHARE * (1 - confidence)
+    lows = [special.betaincinv(right, wrong + 1, tail) if right else 0.0 for right, wrong in rates]
+    highs = [
+        special.betaincinv(right + 1, wrong, 1 - tail) if wrong else 1.0 for right, wrong in rates
+    ]
+    return Interval(float(min(lows)), float(min(highs)))
 
 
-def rate_intervals(metrics: Metrics, confidence: float = CONFIDENCE) -> dict[str, Interval | None]:
-    """Return intervals of TPR and TNR (Wilson) and of coverage, by the rate's name in `Metrics`."""
+def _smaller_quantile(
+    rates: tuple[tuple[int, int], tuple[int, int]], probability: float, prior: float
+) -> float:
+    """Return a quantile of the smaller of two rates with posteriors Beta(right + prior, …)."""
+    from scipy import special
+
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        survival = 1.0
+        for right, wrong in rates:
+            survival *= special.betaincc(right + prior, wrong + 1 - prior, middle)
+        low, high = (middle, high) if 1 - survival < probability else (low, middle)
+    return (low + high) / 2
+
+
+def rate_intervals(
+    metrics: Metrics, confidence: float = CONFIDENCE, *, fitted: bool = False
+) -> dict[str, Interval | None]:
+    """Return intervals of TPR and TNR (Wilson) and of coverage, by the rate's name in `Metrics`.
+
+    `fitted` tells whether the threshold was fitted to these labels, as in `coverage_interval`.
+    """
     positives, negatives = metrics.tp + metrics.fn, metrics.tn + metrics.fp
     return {
-        "coverage": coverage_interval(metrics, confidence),
+        "coverage": coverage_interval(metrics, confidence, fitted=fitted),
         "true_positive_rate": wilson_interval(metrics.tp, positives, confidence),
         "true_negative_rate": wilson_interval(metrics.tn, negatives, confidence),
     }

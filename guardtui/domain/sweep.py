@@ -13,9 +13,7 @@ from guardtui.domain.statistics import Interval, coverage_interval
 from guardtui.domain.topic import Intent
 
 LABELS_AT_LEAST = 3
-"""Minimum number of labels of each class for cross-validation."""
-
-FOLDS_AT_MOST = 10
+"""Minimum number of labels of each class for a fit that somebody asks for."""
 
 _DECIMALS = range(2, 10)
 
@@ -217,50 +215,6 @@ class Sweep:
         """Return a threshold in the middle of a range, short as in `setting`."""
         return _between(self._below(cuts.first), self._top(cuts.last))
 
-    def cross_validated(
-        self, *, min_tpr: float = 0.0, min_tnr: float = 0.0, seed: int = 0, slack: float = 0.0
-    ) -> CrossValidated | None:
-        """Evaluate `best` on prompts that were not used for choosing the threshold.
-
-        The folds are stratified by class and drawn with `seed`: at most 10, and no more than the
-        smaller class has prompts. The prompts of each fold are judged by the threshold that is best
-        for all others, and the verdicts are pooled. If the others cannot reach the minimums, the
-        fold takes the threshold that misses them least, and is counted in `unmet`. None if a class
-        has fewer than three prompts.
-        """
-        if min(self.positives, self.negatives) < LABELS_AT_LEAST:
-            return None
-        count = min(FOLDS_AT_MOST, self.positives, self.negatives)
-        fold = stratified_folds(self.should_trigger, count, seed, self.keys)
-        # Cuts sorted by fold and class: leaving out a fold subtracts the histogram of its slice.
-        prompt_cuts = np.searchsorted(self.cuts, self.scores)
-        group = fold * 2 + self.should_trigger
-        order = np.argsort(group, kind="stable")
-        bounds = np.searchsorted(group[order], np.arange(2 * count + 1))
-        unmet = 0
-        thresholds = []
-        triggered = np.empty(len(self.scores), np.bool_)
-        for number in range(count):
-            start, middle, stop = bounds[2 * number : 2 * number + 3]
-            without_fp = self.fp - self._triggering(prompt_cuts[order[start:middle]])
-            without_tp = self.tp - self._triggering(prompt_cuts[order[middle:stop]])
-            cuts = self._best_range(without_tp, without_fp, min_tpr, min_tnr, slack)
-            threshold = self._middle(cuts)
-            unmet += not cuts.meets_floors
-            thresholds.append(threshold)
-            rows = order[start:stop]
-            matches = self.scores[rows] >= np.float32(threshold)
-            triggered[rows] = matches if self.intent is Intent.BLOCK else ~matches
-        return CrossValidated(
-            _counted(triggered, self.should_trigger), tuple(thresholds), triggered, unmet
-        )
-
-    def _triggering(self, prompt_cuts: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Return how many of the prompts at these cuts trigger at each cut, int64 [K + 1]."""
-        counts = np.bincount(prompt_cuts, minlength=len(self.cuts))
-        below = np.cumsum(counts) - counts
-        return below if self.intent is Intent.ALLOW else len(prompt_cuts) - below
-
 
 @dataclass(frozen=True, slots=True)
 class _CutRange:
@@ -271,49 +225,21 @@ class _CutRange:
     meets_floors: bool
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class CrossValidated:
-    """Verdicts pooled over folds, the threshold of each fold, and folds below the minimums.
-
-    `triggered` are the verdicts, bool [N], of the prompts with a score.
-    """
-
-    metrics: Metrics
-    thresholds: tuple[float, ...]
-    triggered: NDArray[np.bool_]
-    unmet: int
-
-
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The best threshold, with its metrics in sample and cross-validated.
+    """The best threshold with its metrics on the labels that chose it, which are optimistic.
 
-    `index` is its cut and `threshold` the value to set. In-sample metrics are optimistic.
-    `cross_validated` is None if a class has fewer than three prompts.
+    `index` is its cut and `threshold` the value to set.
     """
 
     index: int
     threshold: float
     metrics: Metrics
-    cross_validated: CrossValidated | None
 
     @property
     def interval(self) -> Interval | None:
-        """95 % interval of the coverage in sample, as `coverage_interval`."""
-        return coverage_interval(self.metrics)
-
-    @property
-    def cross_validated_interval(self) -> Interval | None:
-        """95 % interval of the cross-validated coverage."""
-        return coverage_interval(self.cross_validated.metrics) if self.cross_validated else None
-
-    @property
-    def optimism(self) -> float | None:
-        """Coverage in sample minus cross-validated coverage."""
-        if self.cross_validated is None:
-            return None
-        seen, unseen = self.metrics.coverage, self.cross_validated.metrics.coverage
-        return None if seen is None or unseen is None else seen - unseen
+        """95 % interval of its coverage on new prompts, as `coverage_interval`."""
+        return coverage_interval(self.metrics, fitted=True)
 
 
 def sweep(
@@ -414,20 +340,14 @@ def _count_for(rate: float, size: int) -> int:
 
 
 def best_threshold(
-    curve: Sweep,
-    *,
-    min_tpr: float = 0.0,
-    min_tnr: float = 0.0,
-    seed: int = 0,
-    slack: float = 0.0,
+    curve: Sweep, *, min_tpr: float = 0.0, min_tnr: float = 0.0, slack: float = 0.0
 ) -> Best | None:
-    """Return the best threshold, in sample and cross-validated; None as in `Sweep.best`."""
+    """Return the best threshold with its metrics; None as in `Sweep.best`."""
     threshold = curve.best(min_tpr=min_tpr, min_tnr=min_tnr, slack=slack)
     if threshold is None:
         return None
-    validated = curve.cross_validated(min_tpr=min_tpr, min_tnr=min_tnr, seed=seed, slack=slack)
     index = curve.index(threshold)
-    return Best(index, threshold, curve.metrics(index), validated)
+    return Best(index, threshold, curve.metrics(index))
 
 
 def stratified_folds(

@@ -17,13 +17,14 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts, given_examples
-from guardtui.domain.figures import UNDEFINED, change_text, rate_text, threshold_text
+from guardtui.domain.figures import UNDEFINED, change_text, threshold_text
 from guardtui.domain.forecast_record import CheckedCoverage, ForecastBefore
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
-from guardtui.domain.operating_point import ThresholdFit, held_out_metrics, is_fitted_with
+from guardtui.domain.operating_point import ThresholdFit, is_fitted_with
 from guardtui.domain.profile import only_others
 from guardtui.domain.prompts import LARGE, SAMPLE, PromptSet, prompt_keys
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
@@ -125,6 +126,7 @@ class ReportInput:
     baseline: Evaluation | None = None
     comparison: Comparison | None = None
     iterations: Sequence[Iteration] = ()
+    series: BestOfSeries | None = None
     changes: tuple[str, ...] = ()
     profile: str = ""
     baseline_number: int | None = None
@@ -185,25 +187,16 @@ class ReportInput:
                 share = (yes / known.sum(axis=0)).astype(np.float32)
         return rate_errors(self.evaluation.codes, self.evaluation.should_trigger, share, clusters)
 
-    @cached_property
-    def held_out(self) -> Metrics | None:
-        """Metrics with each prompt judged by a threshold fitted without its label.
-
-        None if the threshold was not fitted to these labels.
-        """
-        return None if self.fit is None else held_out_metrics(self.fit, self.evaluation)
-
     @property
     def operating_text(self) -> str:
-        """The fitted threshold, its labels, and the cross-validated coverage, or ""."""
+        """The fitted threshold and its labels, or ""."""
         fit = self.fit
         if fit is None or not is_fitted_with(self.evaluation, fit):
             return ""
-        held_out = "" if self.held_out is None else rate_text(self.held_out.coverage)
         return (
             f"threshold {threshold_text(fit.threshold)}, {fit.source} "
             f"(shipped {threshold_text(fit.shipped)})"
-        ) + (f"; coverage cross-validated {held_out}" if held_out else "")
+        )
 
     @property
     def epochs_text(self) -> str:

@@ -199,6 +199,10 @@ def _outcome(side: Side, key: int) -> str:
     return Outcome(int(side.evaluation.codes[rows[0]])).name if len(rows) else ""
 
 
+def _fitted(side: Side) -> bool:
+    return isinstance(side, RecordedEvaluation) and side.evaluation.settings.has_fitted_threshold
+
+
 def _side_data(side: Side) -> dict[str, Any]:
     topic, intent = _topic(side)
     return {
@@ -206,5 +210,5 @@ def _side_data(side: Side) -> dict[str, Any]:
         "profile": side.profile,
         "topic": topic,
         "intent": intent,
-        "measured": Measured.of(side.metrics),
+        "measured": Measured.of(side.metrics, fitted=_fitted(side)),
     }

@@ -85,9 +85,9 @@ class Intervals:
     tnr: Interval | None
 
     @classmethod
-    def of(cls, metrics: Metrics) -> Intervals:
-        """Return the intervals of metrics."""
-        return cls(CONFIDENCE, **by_key(rate_intervals(metrics)))
+    def of(cls, metrics: Metrics, *, fitted: bool = False) -> Intervals:
+        """Return the intervals of metrics; `fitted`: at a threshold fitted to these labels."""
+        return cls(CONFIDENCE, **by_key(rate_intervals(metrics, fitted=fitted)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,9 @@ class Measured:
     intervals: Intervals
 
     @classmethod
-    def of(cls, metrics: Metrics) -> Measured:
-        """Return counts, rates and intervals of metrics."""
-        return cls(Counts.of(metrics), Rates.of(metrics), Intervals.of(metrics))
+    def of(cls, metrics: Metrics, *, fitted: bool = False) -> Measured:
+        """Return counts, rates and intervals of metrics; `fitted` as in `Intervals.of`."""
+        return cls(Counts.of(metrics), Rates.of(metrics), Intervals.of(metrics, fitted=fitted))
 
 
 def guardrail_of(settings: ScannerSettings) -> dict[str, Any]:

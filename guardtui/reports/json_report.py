@@ -261,10 +261,6 @@ class OperatingPoint:
     threshold: Share
     shipped: Share
     labels: Count
-    cross_validated: Annotated[
-        Rates | None,
-        _said("With thresholds fitted without each prompt; null if these are other labels."),
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +378,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         regressions=_changed(report, Change.REGRESSION),
         fixes=_changed(report, Change.FIX),
         by_category={name: _group(group) for name, group in report.by_category.items()},
-        intervals=Intervals.of(metrics),
+        intervals=Intervals.of(metrics, fitted=settings.has_fitted_threshold),
         comparison=_comparison(report),
         guardrail=settings,
         threshold=settings.threshold,
@@ -411,7 +407,6 @@ def _operating_point(report: ReportInput) -> OperatingPoint | None:
         threshold=fit.threshold,
         shipped=fit.shipped,
         labels=fit.labels,
-        cross_validated=None if report.held_out is None else Rates.of(report.held_out),
     )
 
 
@@ -489,7 +484,7 @@ def _comparison(report: ReportInput) -> ComparisonData | None:
             threshold=baseline.settings.threshold,
             definition=baseline.topic,
             prompt_set_fingerprint=baseline.prompt_set,
-            measured=Measured.of(baseline.metrics),
+            measured=Measured.of(baseline.metrics, fitted=baseline.settings.has_fitted_threshold),
         ),
         caveats=tuple(comparison.caveats),
         changes=report.changes,

@@ -108,10 +108,9 @@ def _sentences(report: ReportInput, curve: Sweep, best: Best | None) -> Iterator
     if best is not None:
         line = (
             f"The best threshold for coverage is {best.threshold:g}: "
-            f"{rate_text(best.metrics.coverage)} in sample ({interval_text(best.interval)})"
+            f"{rate_text(best.metrics.coverage)} in sample, "
+            f"{interval_text(best.interval)} for new prompts"
         )
-        if best.cross_validated is not None:
-            line += f", {rate_text(best.cross_validated.metrics.coverage)} cross-validated"
         sentences.append(f"{line}.")
     if report.companions:
         sentences.append("The curves are of this topic alone, without its companions.")

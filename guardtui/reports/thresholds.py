@@ -106,7 +106,7 @@ def _data(result: Thresholds) -> dict[str, Any]:
         "thresholds": len(sweep),
         "roc_area": sweep.roc_area,
         "average_precision": sweep.average_precision,
-        "current": _at(sweep, result.current),
+        "current": _at(sweep, result.current, fitted=result.settings.has_fitted_threshold),
         "best": None if best is None else _best(best),
         "nearest": None if nearest is None else _at(sweep, nearest),
         "curve": [
@@ -121,26 +121,13 @@ def _data(result: Thresholds) -> dict[str, Any]:
     }
 
 
-def _at(sweep: Sweep, threshold: float) -> dict[str, Any]:
-    measured = Measured.of(sweep.metrics(sweep.index(threshold)))
+def _at(sweep: Sweep, threshold: float, *, fitted: bool = False) -> dict[str, Any]:
+    measured = Measured.of(sweep.metrics(sweep.index(threshold)), fitted=fitted)
     return {"threshold": threshold, "measured": measured}
 
 
 def _best(best: Best) -> dict[str, Any]:
-    validated = best.cross_validated
-    return {
-        "threshold": best.threshold,
-        "in_sample": Measured.of(best.metrics),
-        "cross_validated": None
-        if validated is None
-        else {
-            "measured": Measured.of(validated.metrics),
-            "folds": len(validated.thresholds),
-            "folds_that_missed_the_floors": validated.unmet,
-            "thresholds": list(validated.thresholds),
-        },
-        "optimism": best.optimism,
-    }
+    return {"threshold": best.threshold, "measured": Measured.of(best.metrics, fitted=True)}
 
 
 # --- for readers --------------------------------------------------------------------------
@@ -168,13 +155,15 @@ def _points(result: Thresholds) -> Iterator[Block]:
     current = sweep.index(result.current)
     floors = f" with {result.floors}" if str(result.floors) else ""
     rows = [
-        _point(f"now ({result.settings.threshold_source})", result.current, sweep.metrics(current))
+        _point(
+            f"now ({result.settings.threshold_source})",
+            result.current,
+            sweep.metrics(current),
+            fitted=result.settings.has_fitted_threshold,
+        )
     ]
     if best is not None:
-        validated = best.cross_validated
-        rows.append(_point("best, in sample", best.threshold, best.metrics))
-        if validated is not None:
-            rows.append(_point("best, cross-validated", best.threshold, validated.metrics))
+        rows.append(_point("best", best.threshold, best.metrics, fitted=True))
     elif nearest is not None:
         metrics = sweep.metrics(sweep.index(nearest))
         rows.append(_point("nearest to the floors", nearest, metrics))
@@ -186,17 +175,16 @@ def _points(result: Thresholds) -> Iterator[Block]:
         return
     if floors:
         yield Paragraph(f"The best is that of the greatest coverage{floors}.")
-    if best.cross_validated is None:
-        yield Paragraph("cross-validated: n/a, a class has fewer than 3 prompts.")
-    elif best.cross_validated.unmet:
-        folds = len(best.cross_validated.thresholds)
-        unmet = best.cross_validated.unmet
-        yield Paragraph(f"The floors were out of reach in {unmet} of {folds} folds.")
-    yield Paragraph("In-sample figures flatter a threshold chosen by them.")
+    yield Paragraph(
+        "The coverage of the best flatters it: these labels chose it. The interval of coverage is "
+        "for new prompts."
+    )
 
 
-def _point(name: str, threshold: float, metrics: Metrics) -> tuple[str, ...]:
-    intervals = rate_intervals(metrics)
+def _point(
+    name: str, threshold: float, metrics: Metrics, *, fitted: bool = False
+) -> tuple[str, ...]:
+    intervals = rate_intervals(metrics, fitted=fitted)
     cells = [name, short(threshold)]
     for rate in ("coverage", "true_positive_rate", "true_negative_rate"):
         cells += [rate_text(getattr(metrics, rate)), interval_text(intervals[rate])]

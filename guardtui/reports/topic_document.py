@@ -90,7 +90,7 @@ def _lead(report: ReportInput) -> Iterator[Phrase]:
     if baseline is not None and report.baseline_title and baseline.settings != settings:
         before = baseline.settings
         yield quoting(lambda quote: f"The baseline: {guardrail_text(before, quote)}.")
-    interval = interval_text(rate_intervals(metrics)["coverage"])
+    interval = interval_text(report.evaluation.intervals["coverage"])
     spread = f" (95 % interval {interval})" if interval else ""
     yield (
         f"Coverage is {rate_text(metrics.coverage)}{spread}: "
@@ -188,6 +188,7 @@ def _metrics(report: ReportInput) -> Iterator[Block]:
         baseline=report.baseline.metrics if report.baseline and report.baseline_title else None,
         after_coverage=_separation(report),
         more=figures,
+        fitted=report.evaluation.settings.has_fitted_threshold,
     )
     yield Paragraph(f"{counts_text(report.evaluation.metrics)}.")
     if report.baseline is not None and report.comparison is not None and report.baseline_title:
@@ -299,6 +300,8 @@ def _history(report: ReportInput) -> Iterator[Block]:
     if not report.iterations:
         return
     yield from iterations_chart(list(report.iterations)[-LIMIT:])
+    if report.series is not None:
+        yield Paragraph(f"{capitalized(report.series.text)}.")
     texts = ("decision", "measured by", "edit", "recorded")
     titles = ("#", "decision", "coverage", "TPR", "TNR", "F1", "measured by", "edit", "recorded")
     signs = {Decision.KEEP: "✓ ", Decision.DISCARD: "✗ "}

@@ -13,6 +13,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet, prompt_keys
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Intent
 from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.report_reader import (
@@ -21,6 +22,7 @@ from guardtui.session.report_reader import (
     read_document,
     recorded_topics,
 )
+from guardtui.session.series import series_of
 from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import SessionStore
 
@@ -46,7 +48,8 @@ class RecordedEvaluation:
     """A recorded evaluation; `name` describes its source in a few words.
 
     `prompts` are the texts if known; for a session, those of its current prompt file. `number` is
-    that of an iteration. `notes` are sentences on what is missing.
+    that of an iteration. `notes` are sentences on what is missing. `series` is set if it was chosen
+    as the best of several.
     """
 
     name: str
@@ -55,6 +58,7 @@ class RecordedEvaluation:
     number: int | None = None
     profile: str = ""
     notes: tuple[str, ...] = ()
+    series: BestOfSeries | None = None
 
     @property
     def metrics(self) -> Metrics:
@@ -172,7 +176,10 @@ def of_session(topic: Path, which: str, *, texts: bool = True) -> RecordedEvalua
         raise RecordedError(_none_such(topic, iterations, which))
     prompts, notes = _session_prompts(store, topic) if texts else (None, ())
     name = f"{topic}, iteration {chosen.number} ({chosen.decision.value})"
-    return RecordedEvaluation(name, chosen.evaluation, prompts, chosen.number, notes=notes)
+    series = series_of(iterations, chosen) if which == "best" else None
+    return RecordedEvaluation(
+        name, chosen.evaluation, prompts, chosen.number, notes=notes, series=series
+    )
 
 
 def _is_number(word: str) -> bool:

@@ -100,7 +100,6 @@ def test_a_fitted_threshold_is_found_in_the_probabilities(
     done = run(*DECISION, *model(service), "--threshold", "fitted", **home)
     assert done.code == 0, done.err
     assert "fitted to 30 labels" in done.out
-    assert "cross-validated" in done.out
     assert requests(service) == len(rows)
 
 

@@ -38,16 +38,13 @@ def evaluated(run: Run, threshold: float | None = None) -> dict[str, Any]:
     return document
 
 
-def test_the_table_has_both_figures_of_the_best(run: Run, sample: Path) -> None:
+def test_the_table_has_the_best_and_the_current_threshold(run: Run, sample: Path) -> None:
     result = run(*COMMAND, "--threshold", "shipped")
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
     assert lines[0].startswith("Measured by the embedded engine (a stand-in for the real gua")
-    points = [line for line in lines if line.startswith(("now ", "best, "))]
-    assert [line[:23].rstrip() for line in points][1:] == [
-        "best, in sample",
-        "best, cross-validated",
-    ]
+    points = [line for line in lines if line.startswith(("now ", "best "))]
+    assert len(points) == 2
     assert all(line.count(" – ") == 3 for line in points)
     assert sum(line.endswith(("  now", "  best", "  best, now")) for line in lines) in (1, 2)
     assert "area under the ROC curve 0." in result.out
@@ -61,16 +58,12 @@ def test_the_best_is_what_eval_finds_with_it(run: Run, sample: Path) -> None:
     there = evaluated(run, best["threshold"])["metrics"]
     here = evaluated(run)["metrics"]
     for name in ("coverage", "tpr", "tnr", "f1"):
-        assert there[name] == pytest.approx(best["in_sample"]["rates"][name])
+        assert there[name] == pytest.approx(best["measured"]["rates"][name])
         assert here[name] == pytest.approx(result["current"]["measured"]["rates"][name])
-    coverage = best["in_sample"]["rates"]["coverage"]
+    coverage = best["measured"]["rates"]["coverage"]
     assert coverage == max(point["rates"]["coverage"] for point in curve)
-    validated = best["cross_validated"]
-    assert len(validated["thresholds"]) == validated["folds"] == 10
-    held_out = validated["measured"]["rates"]["coverage"]
-    assert best["optimism"] == coverage - held_out
-    interval = validated["measured"]["intervals"]["coverage"]
-    assert interval["low"] < held_out < interval["high"]
+    interval = best["measured"]["intervals"]["coverage"]
+    assert interval["low"] < coverage <= interval["high"]
     assert len(curve) <= 200
     assert result["nearest"] is None
 
@@ -101,7 +94,7 @@ def test_the_csv_has_every_threshold(run: Run, sample: Path) -> None:
 def test_floors_are_kept(run: Run, sample: Path) -> None:
     result = json.loads(run(*COMMAND, "--format", "json", "--min-tpr", "0.9").out)
     assert result["floors"] == {"tpr": 0.9, "tnr": 0.0}
-    assert result["best"]["in_sample"]["rates"]["tpr"] >= 0.9
+    assert result["best"]["measured"]["rates"]["tpr"] >= 0.9
     table = run(*COMMAND, "--min-tnr", "0.9").out
     assert "The best is that of the greatest coverage with TNR ≥ 0.9." in table
 
@@ -127,18 +120,6 @@ def test_an_allow_topic_triggers_below_its_threshold(run: Run, folder: Path) -> 
     assert result["intent"] == "allow"
     best = result["best"]
     there = evaluated(run, best["threshold"])["metrics"]
-    assert there["coverage"] == best["in_sample"]["rates"]["coverage"]
+    assert there["coverage"] == best["measured"]["rates"]["coverage"]
     tprs = [point["rates"]["tpr"] for point in result["curve"]]
     assert tprs == sorted(tprs)
-
-
-def test_too_few_prompts_to_hold_out_are_reported(run: Run, folder: Path) -> None:
-    (folder / "tax.csv").write_text(
-        "prompt,expected,intent\nincome tax return,true,block\nbread,false,block\n", "utf-8"
-    )
-    result = run(*COMMAND)
-    assert result.code == 0
-    assert "cross-validated: n/a, a class has fewer than 3 prompts" in result.out
-    found = json.loads(run(*COMMAND, "--format", "json").out)
-    assert found["best"]["cross_validated"] is None
-    assert found["best"]["optimism"] is None

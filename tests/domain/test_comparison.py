@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,3 +159,20 @@ def test_incomparable_evaluations_have_caveats() -> None:
         "different intents" in text
         for text in compare(evaluation(table), evaluation(table, intent=Intent.ALLOW)).caveats
     )
+
+
+def test_separation_is_judged_where_no_change_of_coverage_is_shown() -> None:
+    generator = np.random.default_rng(4)
+    labels = np.arange(120) < 60
+    table = {key: (bool(label), int(label)) for key, label in enumerate(labels)}
+    before = evaluation(table, SETTINGS)
+    near = np.where(labels, 0.55, 0.45) + generator.normal(0, 0.1, 120)
+    far = near + np.where(labels, 0.1, -0.1)
+    plain, better = (
+        replace(before, verdicts=replace(before.verdicts, score=scores.astype(np.float32)))
+        for scores in (near, far)
+    )
+    gained, lost, same = compare(plain, better), compare(better, plain), compare(plain, plain)
+    assert (gained.separates, lost.separates) == ("separates better", "separates worse")
+    assert gained.sentence.startswith("no verdicts changed; but separates better: +0.")
+    assert (same.separates, same.sentence) == ("", "no verdicts changed")

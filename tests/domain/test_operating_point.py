@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn import metrics as oracle
 
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import (
     LABELS_AT_LEAST,
     SLACK,
@@ -20,10 +19,10 @@ from guardtui.domain.operating_point import (
     as_rule,
     at_threshold,
     fit_threshold,
-    held_out_metrics,
     judged_alike,
     own_fit,
 )
+from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from tests.guardrails import airs_settings, engine_settings
@@ -145,14 +144,14 @@ def test_a_single_label_between_the_classes_does_not_draw_the_fit_to_its_side() 
 
 
 @given(labelled())
-def test_held_out_prompts_are_judged_by_thresholds_their_labels_had_no_part_in(
-    shipped: Evaluation,
-) -> None:
+def test_the_interval_of_a_fit_is_for_new_prompts(shipped: Evaluation) -> None:
     fit = fit_threshold(shipped, SHIPPED)
-    held = held_out_metrics(fit, fitted(shipped, fit))
-    assert held is not None
-    assert held.coverage == fit.held_out
-    assert len(fit.folds) == min(10, int(shipped.expected.sum()), int((~shipped.expected).sum()))
+    evaluated = fitted(shipped, fit)
+    new = fit.interval
+    assert new is not None
+    assert evaluated.intervals["coverage"] == new
+    assert shipped.intervals["coverage"] == coverage_interval(shipped.metrics)
+    assert new.low <= fit.coverage <= new.high
 
 
 def separated(count: int = 60, at: float = 0.9, seed: int = 2) -> Evaluation:
@@ -161,26 +160,6 @@ def separated(count: int = 60, at: float = 0.9, seed: int = 2) -> Evaluation:
     expected = np.arange(count) % 2 == 0
     scores = np.where(expected, at + 0.05, at - 0.05) + random.normal(size=count) * 0.03
     return evaluation(np.clip(scores, 0, 1).astype(np.float32), expected)
-
-
-def test_after_an_edit_the_folds_still_judge_by_the_thresholds_of_the_fit() -> None:
-    shipped = separated()
-    fit = fit_threshold(shipped, SHIPPED)
-    edited = evaluation(shipped.verdicts.score * np.float32(0.5), shipped.expected)
-    held = held_out_metrics(fit, fitted(edited, fit))
-    assert held == Metrics(0, 30, 0, 30)
-
-
-@pytest.mark.parametrize(
-    "change", [{"prompt_set": "prompts-2"}, {"settings": engine_settings("engine-2", 0.9)}]
-)
-def test_threshold_without_a_fit_has_no_cross_validated_coverage(change: dict[str, object]) -> None:
-    shipped = separated()
-    fit = fit_threshold(shipped, SHIPPED)
-    assert held_out_metrics(fit, fitted(shipped, fit)) is not None
-    other = replace(fitted(shipped, fit), **change)  # type: ignore[arg-type]
-    assert held_out_metrics(fit, other) is None
-    assert held_out_metrics(fit, shipped) is None
 
 
 def test_fewer_than_ten_labels_of_a_class_are_not_fitted() -> None:

@@ -53,28 +53,54 @@ def test_the_interval_of_coverage_holds_the_point(tp: int, tn: int, fp: int, fn:
         assert 0 <= result.low <= metrics.coverage <= result.high <= 1
 
 
-def test_the_interval_of_coverage_is_that_of_drawn_posteriors() -> None:
-    metrics = Metrics(tp=90, tn=80, fp=20, fn=10)
-    generator = np.random.default_rng(7)
-    positive = generator.beta(90.5, 10.5, 400_000)
-    negative = generator.beta(80.5, 20.5, 400_000)
-    low, high = np.quantile(np.minimum(positive, negative), [0.025, 0.975])
-    result = coverage_interval(metrics)
-    assert result is not None
-    assert result.low == pytest.approx(low, abs=0.002)
-    assert result.high == pytest.approx(high, abs=0.002)
+@given(counts, counts, counts, counts)
+def test_the_interval_of_coverage_has_the_smaller_ends_of_two_exact_ones(
+    tp: int, tn: int, fp: int, fn: int
+) -> None:
+    result = coverage_interval(Metrics(tp, tn, fp, fn))
+    if result is None:
+        return
+    ends = [
+        stats.binomtest(right, right + wrong).proportion_ci(0.94, "exact")
+        for right, wrong in ((tp, fn), (tn, fp))
+    ]
+    assert result.low == pytest.approx(min(end.low for end in ends), abs=1e-9)
+    assert result.high == pytest.approx(min(end.high for end in ends), abs=1e-9)
 
 
-def test_the_interval_reaches_its_confidence() -> None:
-    """Of many samples from known rates, about 95 % of the intervals hold the true coverage."""
-    generator = np.random.default_rng(11)
-    held = 0
-    for _ in range(600):
-        tp, tn = generator.binomial(100, 0.9), generator.binomial(100, 0.8)
-        result = coverage_interval(Metrics(int(tp), int(tn), int(100 - tn), int(100 - tp)))
+def held_share(sizes: tuple[int, int], rates: tuple[float, float]) -> float:
+    """Return the exact probability that the interval holds the smaller of two rates."""
+    held = 0.0
+    hits, chances = [], []
+    for size, rate in zip(sizes, rates, strict=True):
+        hits.append(np.arange(size + 1))
+        chances.append(stats.binom.pmf(hits[-1], size, rate))
+    for tp, tn in np.ndindex(len(hits[0]), len(hits[1])):
+        chance = float(chances[0][tp] * chances[1][tn])
+        if chance < 1e-9:
+            continue
+        result = coverage_interval(Metrics(tp, tn, sizes[1] - tn, sizes[0] - tp))
         assert result is not None
-        held += result.low <= 0.8 <= result.high
-    assert 0.92 <= held / 600 <= 0.98
+        held += chance * (result.low <= min(rates) <= result.high)
+    return held
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rates"),
+    [
+        ((10, 10), (0.85, 0.85)),
+        ((10, 10), (0.97, 0.97)),
+        ((15, 60), (0.95, 0.95)),
+        ((30, 30), (0.9, 0.9)),
+        ((60, 60), (0.8, 0.8)),
+        ((60, 60), (0.8, 0.85)),
+        ((40, 10), (0.6, 0.97)),
+    ],
+)
+def test_the_interval_of_coverage_holds_for_equal_and_unequal_rates(
+    sizes: tuple[int, int], rates: tuple[float, float]
+) -> None:
+    assert 0.94 <= held_share(sizes, rates) <= 1
 
 
 def test_undefined_rates_have_no_interval() -> None:

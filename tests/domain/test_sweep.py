@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn import metrics as oracle
@@ -195,49 +195,12 @@ def test_of_equally_good_thresholds_the_middle_is_the_best() -> None:
     assert result.best() == 0.45
 
 
-@example(
-    sample=(
-        np.array([0, 0, 0, 0.25, 0, 0, 0, 0, 0, 0, 0, 1], np.float32),
-        np.arange(12) < 4,
-        Intent.ALLOW,
-    ),
-    min_tpr=0.75,
-    seed=0,
-)
-@given(samples(3), floors, st.integers(0, 3))
-def test_each_fold_is_judged_by_what_the_others_chose(
-    sample: tuple[NDArray[np.float32], NDArray[np.bool_], Intent], min_tpr: float, seed: int
-) -> None:
-    scores, duty, intent = sample
-    keys = np.random.default_rng(seed).integers(0, 2**63, len(scores)).astype(np.uint64)
-    validated = sweep(*sample, keys).cross_validated(min_tpr=min_tpr, seed=seed)
-    assert validated is not None
-    count = min(10, int(duty.sum()), int((~duty).sum()))
-    fold = stratified_folds(duty, count, seed, keys)
-    fires, unmet = np.zeros(len(scores), bool), 0
-    for number in range(count):
-        held = fold == number
-        others = sweep(scores[~held], duty[~held], intent)
-        best = others.best(min_tpr=min_tpr)
-        unmet += best is None
-        threshold = others.nearest(min_tpr=min_tpr, min_tnr=0) if best is None else best
-        assert validated.thresholds[number] == threshold
-        fires[held] = triggered(scores[held], threshold, intent)
-    tn, fp, fn, tp = oracle.confusion_matrix(duty, fires, labels=[False, True]).ravel()
-    assert validated.metrics == Metrics(int(tp), int(tn), int(fp), int(fn))
-    np.testing.assert_array_equal(validated.triggered, fires)
-    assert validated.unmet == unmet == 0  # a TPR can always be reached: let everything trigger
-
-
-def test_folds_in_which_the_floors_cannot_be_met_are_counted() -> None:
+def test_floors_that_cannot_be_met_have_no_best() -> None:
     scores = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], np.float32)
     duty = np.array([1, 0, 1, 0, 1, 0], bool)
     result = sweep(scores, duty)
     assert result.best(min_tpr=0.9, min_tnr=0.9) is None
     assert best_threshold(result, min_tpr=0.9, min_tnr=0.9) is None
-    validated = result.cross_validated(min_tpr=0.9, min_tnr=0.9)
-    assert validated is not None
-    assert validated.unmet == 3
 
 
 @given(samples(2), st.integers(2, 12), st.integers(0, 5))
@@ -256,36 +219,19 @@ def test_folds_are_stratified(
         assert sizes.max() - sizes.min() <= 1
 
 
-def test_in_sample_flatters_noise_and_cross_validation_is_nearer_to_the_truth() -> None:
+def test_in_sample_flatters_noise_and_the_interval_is_for_new_prompts() -> None:
     random = np.random.default_rng(5)
-    seen, unseen, true = [], [], []
-    for seed in range(100):
+    seen, true, held = [], [], 0
+    for _ in range(100):
         scores = random.random(40).astype(np.float32)
-        result = best_threshold(sweep(scores, np.arange(40) % 2 == 0), seed=seed)
+        result = best_threshold(sweep(scores, np.arange(40) % 2 == 0))
         assert result is not None
-        assert result.cross_validated is not None
         assert result.interval is not None
-        assert result.interval.high - result.interval.low > 0.2
-        assert result.cross_validated_interval is not None
         seen.append(result.metrics.coverage)
-        unseen.append(result.cross_validated.metrics.coverage)
         true.append(min(result.threshold, 1 - result.threshold))  # of evenly spread scores
-        assert result.optimism == seen[-1] - unseen[-1]
-    flattery = np.mean(seen) - np.mean(true)
-    assert flattery > 0.03
-    assert abs(np.mean(unseen) - np.mean(true)) < flattery
-
-
-def test_small_class_has_no_cross_validation() -> None:
-    result = best_threshold(
-        sweep(np.array([0.9, 0.8, 0.1, 0.2, 0.3], np.float32), np.array([1, 1, 0, 0, 0], bool))
-    )
-    assert result is not None
-    assert result.metrics == Metrics(2, 3, 0, 0)
-    assert result.threshold == 0.55
-    assert result.cross_validated is None
-    assert result.optimism is None
-    assert result.cross_validated_interval is None
+        held += result.interval.low <= true[-1] <= result.interval.high
+    assert np.mean(seen) - np.mean(true) > 0.03
+    assert held >= 90
 
 
 @given(st.booleans(), intents, st.lists(grid, min_size=1))
@@ -293,7 +239,6 @@ def test_one_class_alone_has_no_best(duty: bool, intent: Intent, scores: list[fl
     result = sweep(np.array(scores, np.float32), np.full(len(scores), duty), intent)
     assert result.best() is None
     assert result.roc_area is None
-    assert result.cross_validated() is None
     assert (result.average_precision is None) == (not duty)
     assert np.isnan(result.coverage).all()
     assert len(thinned(result, LEAST_POINTS)) <= LEAST_POINTS

@@ -32,7 +32,6 @@ from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.figures import threshold_text
 from guardtui.domain.guardrail import ENGINE, guardrail_text
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
@@ -108,7 +107,7 @@ def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed
     if best is not None and best.gain.proven:
         return None
     metrics = evaluation.metrics
-    interval = coverage_interval(metrics)
+    interval = evaluation.intervals["coverage"]
     if interval is None or metrics.missing:
         return None
     half = (interval.high - interval.low) / 2

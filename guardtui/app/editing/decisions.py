@@ -20,6 +20,7 @@ from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import guardrail_text
+from guardtui.session.series import series_of
 from guardtui.session.session import PLATEAU, PLATEAU_ADVICE, Decision, Iteration
 
 PLATEAU_TIME = 20.0
@@ -82,6 +83,9 @@ class Decisions:
             best = self._session.best
             than = "" if best is None else f" than that of #{best.number}"
             difference = await self._against_best(evaluation, best)
+            series = await asyncio.to_thread(series_of, self._session.iterations, best)
+            if series is not None:
+                difference += f" #{best.number if best else 0} is the {series.text}."
             text = f"Coverage is not greater{than}.{difference} Keep anyway?"
             if not await self._author.ask(Confirm(text, "Keep", "Cancel")):
                 return

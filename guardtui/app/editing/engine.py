@@ -230,7 +230,7 @@ class Engine:
     def _load(self) -> None:
         """Import and load the slow modules in a thread; quick after the first time."""
         self.scanner.load()
-        rate_intervals(Metrics(1, 1, 0, 0))
+        rate_intervals(Metrics(1, 1, 0, 0), fitted=True)
 
     def evaluate_now(self, topic: Topic, prompts: PromptSet) -> Evaluation:
         """Evaluate a definition without companions. Blocks. Raises ScannerError."""

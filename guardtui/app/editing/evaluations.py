@@ -17,14 +17,14 @@ from guardtui.app.context import Context
 from guardtui.domain.comparison import Alignment, Comparison, align, compare
 from guardtui.domain.estimates import Estimate, PartialRates, partial_rates
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.metrics import Metrics
 from guardtui.domain.operating_point import (
     ThresholdFit,
-    held_out_metrics,
 )
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.user_metric import UserMetric
 from guardtui.forecast.forecaster import Forecast
+from guardtui.session.series import series_of
 from guardtui.session.session import Iteration
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ class Evaluations:
         self._engine, self._jobs = context.engine, context.jobs
         self._figures = figures
         self._alignment: tuple[Iteration, str, Alignment] | None = None
+        self._known_series: tuple[object, BestOfSeries | None] | None = None
 
     async def show(
         self,
@@ -134,7 +135,7 @@ class Evaluations:
             return
 
         def work_out() -> tuple[
-            Comparison | None, PartialRates | None, ThresholdFit | None, Metrics | None
+            Comparison | None, PartialRates | None, ThresholdFit | None, BestOfSeries | None
         ]:
             comparison = None
             if baseline is not None:
@@ -144,13 +145,11 @@ class Evaluations:
                 _ = comparison.sentence, comparison.separation
             _ = evaluation.separation
             fit = self._engine.own_fit(evaluation)
-            # The folds of the fit cover all prompts.
-            held_out = None
-            if fit is not None and not evaluation.is_of_a_part:
-                held_out = held_out_metrics(fit, evaluation)
-            return comparison, partial_rates(evaluation, predicted, estimate), fit, held_out
+            _ = evaluation.intervals
+            partial = partial_rates(evaluation, predicted, estimate)
+            return comparison, partial, fit, self._series_of(session.iterations, session.best)
 
-        comparison, partial, fit, held_out = await asyncio.to_thread(work_out)
+        comparison, partial, fit, series = await asyncio.to_thread(work_out)
         self._store.publish(
             replace(
                 self._store.state,
@@ -160,11 +159,21 @@ class Evaluations:
                 partial=partial,
                 forecast=forecast,
                 fit=fit,
-                held_out=None if held_out is None else held_out.coverage,
+                series=series,
                 figures=self._figures.of(evaluation),
             )
         )
         self._jobs.start(self._figures.follow(evaluation, prompts, comparison), group="figures")
+
+    def _series_of(
+        self, iterations: Sequence[Iteration], best: Iteration | None
+    ) -> BestOfSeries | None:
+        # The same at each pause in typing, until an iteration is recorded.
+        known = self._known_series
+        key = (len(iterations), best)
+        if known is None or known[0] != key:
+            self._known_series = known = key, series_of(iterations, best)
+        return known[1]
 
     def _aligned(self, baseline: Iteration, current: Evaluation) -> Alignment:
         # Edits of the definition do not change the prompts: align once for each baseline.

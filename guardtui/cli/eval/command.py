@@ -216,7 +216,7 @@ def command(**values: Any) -> int:
 
     With --thresholds the report is on the thresholds of the engine or of a decision model. The best
     one has the largest coverage of those that reach --min-tpr and --min-tnr; its coverage on the
-    labels that chose it is optimistic, so the cross-validated coverage is reported too.
+    labels that chose it is optimistic; its interval is for new prompts.
 
     Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
     completed; with --max-errors a number of prompts without a verdict is allowed. 4: not enough

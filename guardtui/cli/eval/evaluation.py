@@ -216,6 +216,8 @@ def _baseline(request: EvalRequest) -> tuple[Evaluation | None, int | None]:
     if request.baseline is None:
         return None, None
     named = find_baseline(request.baseline, request.topic)
+    if named.series is not None:
+        click.echo(f"baseline: {named.series.text}", err=True)
     return named.evaluation, named.number
 
 

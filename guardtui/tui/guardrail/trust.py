@@ -79,8 +79,8 @@ def agreement_text(compared: EngineAgreement) -> Text:
             f"Threshold {rate_text(compared.threshold)} now. Fitted to these verdicts: "
             f"{threshold_text(fitted.threshold)}, which gives an agreement of {rate_text(then)}; "
             f"the smaller of the shares of {who}'s triggered and passed prompts that it predicts "
-            f"is {fitted.held_out:.3f} cross-validated ({fitted.coverage:.3f} on the verdicts that "
-            "chose it).\n"
+            f"is {fitted.coverage:.3f} on the verdicts that chose it, "
+            f"{bracketed(fitted.interval)} for new prompts.\n"
         )
     return text
 

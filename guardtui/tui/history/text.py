@@ -15,7 +15,6 @@ from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import RATES
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.significance import CHANGES
-from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
 from guardtui.session.history import HistoryEntry, incomparable
@@ -159,7 +158,7 @@ def _columns(width: int) -> list[_Column]:
 def _interval(entry: HistoryEntry) -> str:
     if entry.iteration is None:
         return ""
-    return bracketed(coverage_interval(entry.iteration.evaluation.metrics))
+    return bracketed(entry.iteration.evaluation.intervals["coverage"])
 
 
 def history_marks(session: Session) -> dict[str, list[str]]:

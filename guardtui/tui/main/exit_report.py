@@ -7,7 +7,6 @@ from rich.text import Text
 from guardtui.app.state import AppState
 from guardtui.domain.figures import bracketed, count_text, rate_text
 from guardtui.domain.metrics import missing_counts
-from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_text
 from guardtui.session.workspace import Workspace
 from guardtui.tui.main.prompt_count import prompt_count_text
@@ -26,7 +25,7 @@ def exit_report(workspace: Workspace, state: AppState) -> Text:
     evaluation = state.evaluation
     if evaluation is not None and evaluation.topic == state.topic:
         metrics = evaluation.metrics
-        intervals = rate_intervals(metrics)
+        intervals = evaluation.intervals
         shown = []
         for title, name in _RATES:
             rate = rate_text(getattr(metrics, name))

@@ -16,7 +16,6 @@ from guardtui.domain.guardrail import ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import SHIPPED, is_fitted_with
 from guardtui.domain.significance import Difference
-from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.text import display_start
 from guardtui.session.session import PLATEAU
 from guardtui.tui.kit.inert import Static
@@ -261,7 +260,7 @@ def _weight(shown: Dashboard, name: str) -> str:
 
 def _rates(shown: Dashboard) -> list[Text]:
     metrics = shown.evaluation.metrics
-    intervals = rate_intervals(metrics)
+    intervals = shown.evaluation.intervals
     lines = []
     others = Text()
     for name, title in RATE_TITLES.items():
@@ -279,8 +278,6 @@ def _rates(shown: Dashboard) -> list[Text]:
             line.append("of the sample", "$text-muted")
         else:
             line.append(bracketed(interval), "$text-muted")
-        if name == "coverage" and shown.state.held_out is not None:
-            line.append(f" cv {rate_text(shown.state.held_out)}", "$text-muted")
         lines.append(line)
         if name == "coverage":
             lines += _separation(shown)
@@ -392,7 +389,8 @@ def _coverage_text(comparison: Comparison) -> str:
     }.get(significance.difference)
     if text is None:
         return comparison.sentence
-    return f"{text} [{change_text(interval.low)}, {change_text(interval.high)}]"
+    text += f" [{change_text(interval.low)}, {change_text(interval.high)}]"
+    return f"{comparison.separates}; {text}" if comparison.separates else text
 
 
 def _history(shown: Dashboard) -> Text:
@@ -407,6 +405,8 @@ def _history(shown: Dashboard) -> Text:
         line.append(f"  best #{shown.best} {rate_text(shown.best_coverage)}")
         if shown.best_coverage != shown.best_recorded:
             line.append(" with current labels")
+        if shown.state.series is not None:
+            line.append(f" ({shown.state.series.text})", "$text-muted")
     if shown.discards:
         line.append(f"  discards {shown.discards}/{PLATEAU}")
     if shown.discards >= PLATEAU:

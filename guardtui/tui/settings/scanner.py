@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.widgets import Button
 
 from guardtui.app.services import Services
-from guardtui.domain.figures import threshold_text
+from guardtui.domain.figures import bracketed, threshold_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED, ThresholdFit
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
@@ -73,7 +73,8 @@ class ScannerDialog(FormDialog[ScannerChoice | None]):
         return (
             "Fitted, each definition has its own threshold; this one "
             f"{threshold_text(fit.threshold)} ({fit.labels} labels), coverage "
-            f"{fit.held_out:.3f} cross-validated, {fit.coverage:.3f} on the labels that chose it."
+            f"{fit.coverage:.3f} on the labels that chose it, {bracketed(fit.interval)} for new "
+            "prompts."
         )
 
     def chose(self, button: Button) -> None:

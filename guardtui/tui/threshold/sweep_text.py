@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from rich.text import Text
 
 from guardtui.domain.figures import bracketed, rate_text
-from guardtui.domain.metrics import Metrics
-from guardtui.domain.statistics import Interval, rate_intervals
+from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.sweep import Best, Sweep
 from guardtui.domain.topic import Intent
 from guardtui.reports.thresholds import COLUMNS, Floors, short, threshold_cells
@@ -79,7 +78,7 @@ def here_text(curves: Sweep, threshold: float, before: float) -> Text:
 
 
 def best_text(curves: Sweep, best: Best | None, floors: Floors) -> Text:
-    """Return the best threshold, in sample and cross-validated, or why there is none."""
+    """Return the best threshold with its coverage, or why there is none."""
     within = f" with {floors}" if str(floors) else ""
     if best is None:
         nearest = curves.nearest(min_tpr=floors.tpr, min_tnr=floors.tnr)
@@ -88,30 +87,12 @@ def best_text(curves: Sweep, best: Best | None, floors: Floors) -> Text:
         text.append(f"nearest {short(nearest)}: TPR {rate_text(metrics.true_positive_rate)}")
         return text.append(f" TNR {rate_text(metrics.true_negative_rate)}")
     text = Text(f"best{within}: {short(best.threshold)}\n", "bold")
-    text.append(_worth("in sample", best.metrics, best.interval, bool(str(floors))))
-    text.append("\n")
-    validated = best.cross_validated
-    if validated is None:
-        return text.append("cross-validated  n/a: fewer than 3 of a class", "$text-warning")
-    text.append(
-        _worth(
-            "cross-validated",
-            validated.metrics,
-            best.cross_validated_interval,
-            bool(str(floors)),
-        )
-    )
-    if validated.unmet:
-        text.append(f"  ⚠ floors missed in {validated.unmet} folds", "$text-warning")
-    return text
-
-
-def _worth(name: str, metrics: Metrics, interval: Interval | None, rates: bool) -> str:
-    line = f"{name:<15}  coverage {rate_text(metrics.coverage)} {bracketed(interval)}"
-    if rates:
-        line += f" TPR {rate_text(metrics.true_positive_rate)}"
-        line += f" TNR {rate_text(metrics.true_negative_rate)}"
-    return line
+    metrics = best.metrics
+    text.append(f"coverage {rate_text(metrics.coverage)} on these labels, which chose it")
+    if str(floors):
+        text.append(f": TPR {rate_text(metrics.true_positive_rate)}")
+        text.append(f" TNR {rate_text(metrics.true_negative_rate)}")
+    return text.append(f"\nfor new prompts {bracketed(best.interval)}")
 
 
 def areas_text(curves: Sweep, view: str) -> str:

@@ -138,7 +138,7 @@ async def test_the_first_figures_are_of_a_fair_sample_and_nothing_is_recorded_or
         assert state.partial is not None
         assert state.partial.sampled
         assert state.iterations == ()
-        assert (state.fit, state.held_out) == (None, None)
+        assert state.fit is None
         assert part.settings.threshold_source == SHIPPED
 
 
@@ -270,10 +270,9 @@ async def test_a_part_is_judged_by_its_own_labels_and_the_whole_by_all(
     async with opening(path, held, other) as app:
         part = await app.part()
         assert part.settings.threshold_source == SHIPPED  # too few of them so far
-        assert app.state.held_out is None
         held.let.set()
         await app.whole()
-        assert app.state.held_out == fit.held_out
+        assert app.state.fit == fit
 
 
 async def test_prompts_that_are_cached_are_shown_whole_at_once(path: Path, held: Held) -> None:

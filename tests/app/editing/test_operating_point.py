@@ -59,7 +59,7 @@ async def test_a_set_with_labels_enough_is_fitted_and_the_first_iteration_has_th
         assert state.evaluation is not None
         assert state.evaluation.settings.threshold == fit.threshold
         assert state.evaluation.metrics.coverage == fit.coverage
-        assert state.held_out == fit.held_out
+        assert state.evaluation.intervals["coverage"] == fit.interval
         (iteration,) = state.iterations
         assert iteration.evaluation.settings == state.evaluation.settings
         assert iteration.decision is Decision.KEEP

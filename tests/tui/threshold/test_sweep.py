@@ -16,6 +16,7 @@ from textual.widgets import Input
 
 from guardtui.domain.curves import neighbour, thinned
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import bracketed
 from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.sweep import best_threshold, sweep
 from guardtui.domain.topic import Intent
@@ -67,7 +68,7 @@ async def opened(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> Thres
     main.perform("show_sweep")
     await until(
         pilot,
-        lambda: isinstance(app.screen, ThresholdDialog) and "cross-validated" in frame(app),
+        lambda: isinstance(app.screen, ThresholdDialog) and "for new prompts" in frame(app),
     )
     return dialog(app)
 
@@ -156,15 +157,13 @@ async def test_a_fine_step_changes_a_verdict_and_a_coarse_one_is_wide(topic_path
     await drive(topic_path, run)
 
 
-async def test_the_best_threshold_has_both_figures_and_depends_on_floors(topic_path: Path) -> None:
+async def test_the_best_threshold_has_its_interval_and_depends_on_floors(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         here = dialog(app)
         best = best_threshold(here._sweep)
         assert best is not None
-        assert best.cross_validated is not None
-        assert f"in sample        coverage {best.metrics.coverage:.3f} [" in frame(app)
-        validated = best.cross_validated.metrics.coverage
-        assert f"cross-validated  coverage {validated:.3f} [" in frame(app)
+        assert f"coverage {best.metrics.coverage:.3f} on these labels" in frame(app)
+        assert f"for new prompts {bracketed(best.interval)}" in frame(app)
         await pilot.press("b")
         assert here.threshold == best.threshold
         await follows(pilot, app, main)
@@ -206,7 +205,7 @@ async def test_every_view_has_room_and_a_table(topic_path: Path, size: tuple[int
             await until(pilot, lambda text=text: text in frame(app))
             assert "0.0" in frame(app)
             assert "▲" in frame(app)
-            assert "cross-validated  coverage" in frame(app)
+            assert "for new prompts [" in frame(app)
             assert "Enter · Esc" in frame(app)
             assert "FP 25  FN 59" in frame(app)
             if key != "1":
