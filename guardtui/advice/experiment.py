@@ -162,7 +162,9 @@ class Experiment:
         if self.ending is not None or candidate not in self._alive:
             return np.zeros(0, np.intp)
         rows = self._parts[self._look]
-        return rows[(self._after[candidate, rows] == _UNASKED) & self._counted[candidate, rows]]
+        open_ = (self._after[candidate, rows] == _UNASKED) & self._counted[candidate, rows]
+        unasked: Rows = rows[open_]
+        return unasked
 
     def record(self, candidate: int, rows: Rows, right: Sequence[bool | None]) -> None:
         """Record whether verdicts of a candidate are right; None for a failed request.

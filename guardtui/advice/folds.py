@@ -96,7 +96,9 @@ def _judged(
             for candidate, appraisal in zip(candidates, (before, after), strict=True)
         ]
     )
-    return right, OwnPrompts(objective.prompts, rows).counted(candidates).all(axis=0)
+    counts = OwnPrompts(objective.prompts, rows).counted(candidates)
+    counted: NDArray[np.bool_] = np.logical_and.reduce(counts, axis=0)
+    return right, counted
 
 
 def _changes(

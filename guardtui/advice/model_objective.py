@@ -110,10 +110,6 @@ class ModelObjective:
             verdicts=np.where(counted, matches, -1).astype(np.int8),
         )
 
-    def on(self, rows: Rows) -> ModelObjective:
-        """Raise NotImplementedError: the wordings were compared on held-out prompts."""
-        raise NotImplementedError
-
     def gain(self, before: Appraisal, after: Appraisal) -> Gain:
         """Return the change of coverage on the held-out prompts.
 

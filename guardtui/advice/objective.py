@@ -75,32 +75,37 @@ class Appraisal:
     verdicts: NDArray[np.int8] | None = None
 
 
-class Objective(Protocol):
+class Appraiser(Protocol):
     """Measures definitions on some prompts of a set."""
 
     prompts: PromptSet
     rows: Rows
     """Rows of the set that edits are chosen on, in their order."""
-    sources: Rows
-    """Those of them whose prompts may become examples, the first ones first."""
 
     @property
     def settings(self) -> ScannerSettings:
         """Settings of the measured guardrail."""
+
+    def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:
+        """Return the appraisal of one definition; None if stopped."""
+
+    def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
+        """Return whether other prompts of the set match an appraised definition, bool [n]."""
+
+
+class Objective(Appraiser, Protocol):
+    """Also compares many definitions, and on any part of the prompts."""
+
+    sources: Rows
+    """Those of the rows whose prompts may become examples, the first ones first."""
 
     def values(
         self, candidates: Sequence[Candidate], stopped: Stopped = lambda: False
     ) -> Array | None:
         """Return a cautious coverage of each candidate to choose by, [c]; None if stopped."""
 
-    def appraise(self, candidate: Candidate, stopped: Stopped = lambda: False) -> Appraisal | None:
-        """Return the appraisal of one definition; None if stopped."""
-
     def on(self, rows: Rows) -> Objective:
         """Return the same measure on other rows of the set."""
-
-    def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
-        """Return whether other prompts of the set match an appraised definition, bool [n]."""
 
 
 def unchanged(topic: Topic) -> Candidate:

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from guardtui.advice.candidates import Candidate, CandidateKind, changes
 from guardtui.advice.edit_worth import metrics_of_matches
 from guardtui.advice.folds import gain_of_choice
-from guardtui.advice.objective import Appraisal, Gain, Objective, Rows, Stopped, unchanged
+from guardtui.advice.objective import (
+    Appraisal,
+    Appraiser,
+    Gain,
+    Objective,
+    Rows,
+    Stopped,
+    unchanged,
+)
 from guardtui.domain.figures import change_interval_text
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.separation import SeparationChange, placements, separation_change
@@ -95,7 +103,7 @@ class Proposal:
 
 
 def propose(
-    objective: Objective,
+    objective: Appraiser,
     current: tuple[Topic, Appraisal],
     path: Sequence[Candidate],
     held_out: Rows,
@@ -182,7 +190,11 @@ def propose_wordings(
     proposals = []
     for wording in wordings:
         step = replace(wording, sources=sources)
-        gain = gain_of_choice(objective, topic, lambda _, step=step: step, stopped)
+
+        def given(_: Objective, step: Candidate = step) -> Candidate:
+            return step
+
+        gain = gain_of_choice(objective, topic, given, stopped)
         if gain is None:
             return None
         proposal = propose(objective, (topic, current), [step], held_out, gain, stopped)
@@ -215,13 +227,13 @@ def _changes(topic: Topic, path: Sequence[Candidate]) -> tuple[str, ...]:
 
 
 def appraise_current(
-    objective: Objective, topic: Topic, stopped: Stopped = lambda: False
+    objective: Appraiser, topic: Topic, stopped: Stopped = lambda: False
 ) -> Appraisal | None:
     """Return the appraisal of the current definition; None if stopped."""
     return objective.appraise(unchanged(topic), stopped)
 
 
-def current_metrics(objective: Objective, topic: Topic, appraisal: Appraisal) -> Metrics:
+def current_metrics(objective: Appraiser, topic: Topic, appraisal: Appraisal) -> Metrics:
     """Return its metrics on the prompts that edits are chosen on, without its own examples."""
     counted = appraisal.counted
     belongs = objective.prompts.expected[objective.rows]
