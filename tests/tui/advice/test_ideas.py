@@ -248,8 +248,8 @@ async def test_an_idea_is_explained_with_its_prompts_and_discarded(poor: Path) -
 
 
 @pytest.mark.exhaustive
-async def test_an_idea_after_an_external_change_says_so(sample: Path) -> None:
-    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
+async def test_an_idea_after_an_external_change_says_so(poor: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(poor), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, _ = await opened(pilot, app)
         main.perform("ideas")

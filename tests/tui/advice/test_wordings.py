@@ -97,7 +97,7 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
             await pilot.press("y")
             await comes(IdeasPage)
             shown = " ".join(frame(app).replace("│", " ").split())
-            assert "60 wordings tried on the decision model decide-1" in shown
+            assert "wordings tried on the decision model decide-1" in shown
             assert "(by the decision model, threshold 0." in shown
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is main)
