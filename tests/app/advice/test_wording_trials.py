@@ -46,7 +46,24 @@ from tests.tui.stages import first_is_fast
 
 TAX = ("Can I deduct the {} from my tax?", "What tax do I pay on my {}?", "{}: tax return?")
 OTHER = ("Where do I buy a {}?", "Write a poem about my {}", "How big is a {}?")
-PLACES = ("office", "car", "laptop", "rent", "books", "travel", "gifts", "phone")
+PLACES = (
+    "office",
+    "car",
+    "laptop",
+    "rent",
+    "books",
+    "travel",
+    "gifts",
+    "phone",
+    "house",
+    "boat",
+    "garden",
+    "camera",
+    "bicycle",
+    "piano",
+    "desk",
+    "shop",
+)
 TOPIC = """\
 name: Tax advice
 description: Poems and shopping
@@ -98,8 +115,6 @@ async def prepared(runs: WordingTrials) -> ModelTrial | None:
 
 
 NOTHING = WordingRequest()
-SEARCHED = 55
-"""Wordings that the search finds here: fewer than the 59 that are asked for."""
 
 
 async def test_requests_and_cost_are_asked_about_before(topic_path: Path) -> None:
@@ -110,9 +125,9 @@ async def test_requests_and_cost_are_asked_about_before(topic_path: Path) -> Non
         assert isinstance(typing, TypeWordings)
         assert (typing.others, typing.offered) == (59, NOTHING)
         assert isinstance(question, WordingPlan)
-        assert f"{SEARCHED + 1} wordings on decide-1 at http://127.0.0.1" in question.cost
-        assert f"the definition, {SEARCHED} searched." in question.cost
-        assert "48 requests for 48 prompts, about " in question.cost
+        assert "60 wordings on decide-1 at http://127.0.0.1" in question.cost
+        assert "the definition, 59 searched." in question.cost
+        assert "96 requests for 96 prompts, about " in question.cost
         assert " tokens for 0." in question.cost
         assert service.stats["requests"] == 0
 
@@ -122,10 +137,10 @@ async def test_a_run_proposes_what_is_better_and_a_second_asks_nothing(topic_pat
         author, runs = runs_of(topic_path, service, NOTHING, True, NOTHING)
         run = await prepared(runs)
         assert run is not None
-        assert len(run.wordings) == 1 + SEARCHED
+        assert len(run.wordings) == 60
         found, _ = await run.run(nothing)
         assert not found.missing
-        assert service.stats["requests"] == 48
+        assert service.stats["requests"] == 96
         best = found.best
         assert best is not None
         assert best.gain.low > 0
@@ -137,7 +152,7 @@ async def test_a_run_proposes_what_is_better_and_a_second_asks_nothing(topic_pat
             TypeWordings,
         ]
         assert (await again.run(nothing))[0].best is not None
-        assert service.stats["requests"] == 48
+        assert service.stats["requests"] == 96
 
 
 async def test_own_wordings_come_first_and_a_cancel_there_sends_nothing(topic_path: Path) -> None:
@@ -151,7 +166,7 @@ async def test_own_wordings_come_first_and_a_cancel_there_sends_nothing(topic_pa
         )
         run = await prepared(runs)
         assert run is not None
-        assert len(run.wordings) == 3 + SEARCHED
+        assert len(run.wordings) == 60
         assert [wording.topic.description for wording in run.wordings[:3]] == [
             "Poems and shopping",
             "Advice on taxes",
@@ -171,7 +186,7 @@ async def test_a_wording_is_applied_with_its_threshold(topic_path: Path) -> None
         run = await prepared(services.wordings)
         assert run is not None
         found = await services.wordings.run(run, nothing)
-        assert any(f"{SEARCHED + 1} wordings tried on" in note for note in found.notes)
+        assert any("60 wordings tried on" in note for note in found.notes)
         best = found.advised[0]
         assert best.threshold != THRESHOLD
         await services.ideas.add(found)
@@ -184,7 +199,7 @@ async def test_a_wording_is_applied_with_its_threshold(topic_path: Path) -> None
         (iteration,) = services.session.iterations
         settings = iteration.evaluation.settings
         assert (settings.threshold, settings.threshold_source) == (best.threshold, BY_HAND)
-        assert service.stats["requests"] == 48  # those of the run: the scan needs none
+        assert service.stats["requests"] == 96  # those of the run: the scan needs none
         services.editing.undo()
         assert services.session.topic == found.topic
 
@@ -196,14 +211,14 @@ async def test_a_cancelled_run_keeps_its_answers(topic_path: Path) -> None:
         assert run is not None
         task = asyncio.create_task(run.run(nothing))
         async with asyncio.timeout(120):
-            while service.stats["prompts"]["delivered"]["total"] < 20 * (1 + SEARCHED):
+            while service.stats["prompts"]["delivered"]["total"] < 20 * 60:
                 await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         run = await prepared(runs)
         assert run is not None
-        assert run.plan.requests <= 48 - 15
+        assert run.plan.requests <= 96 - 15
         assert not (await run.run(nothing))[0].missing
 
 
@@ -275,13 +290,12 @@ async def test_a_writer_is_asked_with_consent_only_and_never_twice(topic_path: P
         await draft.write()
         run = await runs.prepare(draft)
         assert run is not None
-        assert len(run.wordings) == 2 + SEARCHED
+        assert len(run.wordings) == 60
         written = run.wordings[1]
         assert (written.topic.description, written.origin) == (GOOD, f"the model {MODEL}")
         plan = author.questions[-1]
         assert isinstance(plan, WordingPlan)
-        written_by = f"1 written by {MODEL} at {server.url}/v1"
-        assert f"the definition, {written_by}, {SEARCHED} searched." in plan.cost
+        assert f"the definition, 1 written by {MODEL} at {server.url}/v1, 58 searched." in plan.cost
         (note,) = plan.notes
         assert "proposal 2: the description has control" in note
         # Only prompts to choose on are shown.
@@ -374,7 +388,7 @@ async def test_a_writer_can_be_left_out_at_the_question(topic_path: Path) -> Non
         )
         run = await prepared(runs)
         assert run is not None
-        assert len(run.wordings) == 1 + SEARCHED
+        assert len(run.wordings) == 60
         assert await prepared(runs) is None  # Escape cancels all of it
         assert server.received == []
         assert service.stats["requests"] == 0
