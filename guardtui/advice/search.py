@@ -197,7 +197,7 @@ class Search:
         gain = self._gain(len(best.path)) if paths else None
         proposals = []
         for key, path in paths.items():
-            less = best.value - self._values[key] if best.path else 0.0
+            less = max(best.value - self._values[key], 0.0) if best.path else 0.0
             expected = _guess(gain, less) if gain is None or path != best.path else gain
             # Not stopped with the search, since an ended search still returns its proposals.
             proposal = propose(

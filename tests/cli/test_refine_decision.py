@@ -21,7 +21,11 @@ from .sandbox_server import request, sandbox_server
 
 REFINE = ("refine", "topic.yaml", "--prompts", "prompts.csv")
 GOOD = "Advice on personal income taxes, returns, deductions, rates and refunds"
-PLACES = ("home office", "car", "laptop", "rent", "books", "travel", "gifts", "phone")
+PLACES = (
+    *("home office", "car", "laptop", "rent", "books", "travel", "gifts", "phone"),
+    *("boat", "desk", "dog", "course", "bicycle", "garden", "loan", "camera"),
+    *("piano", "shop", "wedding", "house", "horse", "studio", "suit", "pension"),
+)
 TAX = ("Can I deduct the {} from my tax?", "What tax do I pay on my {}?", "{}: tax return?")
 OTHER = ("Where do I buy a {}?", "Write a poem about my {}", "How big is a {}?")
 
@@ -40,7 +44,6 @@ def service(sandbox: str, folder: Path) -> str:
     topic = (folder / "topic.yaml").read_text("utf-8")
     poor = topic.replace("Advice on filing personal income tax returns", "Poems and shopping")
     poor = poor.replace("How do I deduct my home office?", "Where can I buy it?")
-    poor = poor.replace("When is my tax return due?", "Write a poem")
     (folder / "topic.yaml").write_text(poor, "utf-8")
     rows = [f'"{text.format(place)}",true,block' for place in PLACES for text in TAX]
     rows += [f'"{text.format(place)}",false,block' for place in PLACES for text in OTHER]
@@ -86,13 +89,13 @@ def test_a_better_wording_is_proposed_and_written(
     unasked = run(*arguments, **home)
     assert unasked.code == 2
     assert f"{COUNT} requests for 12 wordings × {COUNT} prompts" in unasked.err
-    assert " tokens for 0.0" in unasked.err
+    assert " tokens for 0." in unasked.err
     assert "add --yes" in unasked.err
     assert stats(service)["requests"] == 0
     done = run(*arguments, "--yes", "--write-topic", "new.yaml", **home)
     assert done.code == 0, done.err + done.out
     assert done.out.startswith("Measured by the decision model decide, template ")
-    assert "12 wordings on 48 prompts" in done.out
+    assert f"12 wordings on {COUNT} prompts" in done.out
     assert "\nproposal\n" in done.out
     assert stats(service)["requests"] == COUNT
     written = (folder / "new.yaml").read_text("utf-8")
@@ -134,12 +137,12 @@ def test_missing_answers_exit_with_3_and_come_the_next_time(
     assert request(f"{service}/_sandbox/faults", fault)[0] == 200
     done = run(*options(service, "--count", "5", "--yes"), **home)
     assert done.code == 3
-    assert f"{8 * 5} answers are missing" in done.err
+    assert f"{COUNT // 6 * 5} answers are missing" in done.err
     assert "run the same command again" in done.err
     request(f"{service}/_sandbox/faults", method="DELETE")
     again = run(*options(service, "--count", "5", "--yes"), **home)
     assert again.code in (0, 4)
-    assert "8 requests" in again.err
+    assert f"{COUNT // 6} requests" in again.err
     asked = stats(service)["prompts"]["delivered"]
     assert asked["distinct"] == COUNT * 5
 
@@ -147,7 +150,7 @@ def test_missing_answers_exit_with_3_and_come_the_next_time(
 def test_a_written_topic_comes_with_the_command_for_its_threshold(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:
-    more = ("--count", "12", "--yes", "--write-topic", "new.yaml", "--format", "json")
+    more = ("--count", "40", "--yes", "--write-topic", "new.yaml", "--format", "json")
     done = run(*options(service, *more), **home)
     assert done.code == 0, done.err
     document = json.loads(done.out)
@@ -210,7 +213,7 @@ def test_a_writer_sees_mistakes_to_choose_on_and_its_wordings_are_tried(
         more = with_writer(service, server.url, "--yes", "--write-topic", "new.yaml")
         done = run(*more, **keys(home, service, server.url))
     assert done.code == 0, done.err
-    assert f"writer at {server.url} is sent the definition and 8 prompts it gets " in done.err
+    assert f"writer at {server.url} is sent the definition and 3 prompts it gets " in done.err
     assert "wrong: 1 call, at most about 3," in done.err
     assert f"writer at {server.url}: 1 call, " in done.err  # what it used
     assert "--writer: proposal 2: description has 300 bytes" in done.err
