@@ -6,9 +6,9 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from guardtui.advice.lint_advice import Advice
-from guardtui.advice.prompt_set import Survey
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import Finding, located
 from guardtui.domain.targets import ExportTarget, refusals
@@ -18,6 +18,9 @@ from guardtui.reports.formats import render
 from guardtui.reports.json_data import encode
 from guardtui.reports.sarif_log import SarifResult, SarifRule, sarif_log
 from guardtui.reports.survey_document import survey_document, survey_json
+
+if TYPE_CHECKING:
+    from guardtui.advice.prompt_set import Survey
 
 
 @dataclass(frozen=True, slots=True)
