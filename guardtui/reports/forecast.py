@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,11 +29,13 @@ from guardtui.domain.guardrail import ScannerSettings, guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import Interval
 from guardtui.domain.verdicts import Triggered
-from guardtui.forecast.forecaster import Forecast
-from guardtui.forecast.trust import ScanCheck, Trust
 from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_data import encode, guardrail_of
 from guardtui.session.session import Iteration
+
+if TYPE_CHECKING:
+    from guardtui.forecast.forecaster import Forecast
+    from guardtui.forecast.trust import ScanCheck, Trust
 
 LIMIT = 20
 """Likely flips in a table."""
