@@ -31,6 +31,11 @@ class FirstLook:
         self._draft = draft if draft is not None and draft.base in bases else None
         self._kept = self.topic = file.topic if self._draft is None else self._draft.topic
 
+    @property
+    def drafted(self) -> bool:
+        """Whether edits of the file are kept as a draft."""
+        return self.unsaved is None and self._kept != self._file
+
     def keep(self, typed: Topic, *, always: bool = False) -> None:
         """Keep what was typed as a draft. Raises StoreError; it is then `unsaved`."""
         if typed == self._kept:

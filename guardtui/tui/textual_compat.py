@@ -25,6 +25,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets._footer import FooterKey as FooterKey  # one key; no public module has it
+from textual.widgets._toast import Toast
 
 if TYPE_CHECKING:
     from textual.drivers.web_driver import WebDriver
@@ -113,10 +114,17 @@ def crash_of(app: App[Any]) -> Exception | None:
 
 
 def forget_notifications(app: App[Any], *, keep_errors: bool) -> None:
-    """Remove earlier notifications; Textual itself can only clear all of them."""
+    """Remove earlier notifications; Textual itself can only clear all of them.
+
+    It redraws those of the active screen only: behind a dialog they would stay in view.
+    """
     for notification in list(app._notifications):
         if not (keep_errors and notification.severity == "error"):
             app._unnotify(notification, refresh=False)
+    for screen in app._background_screens:
+        for toast in screen.query(Toast):
+            if toast._notification not in app._notifications:
+                toast.remove()
 
 
 def drawn_strips(app: App[Any]) -> tuple[Any, list[Strip]]:

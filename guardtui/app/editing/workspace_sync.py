@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from guardtui.app.context import Context
 from guardtui.app.ports import Confirm
 from guardtui.app.problems import problems_shown
@@ -15,6 +17,7 @@ from guardtui.app.state import EditKind, with_session
 from guardtui.domain.definition_changes import Merge, merge_topics
 from guardtui.domain.example_prompts import EqualTexts
 from guardtui.domain.figures import count_text
+from guardtui.domain.operating_point import LABELS_AT_LEAST, has_enough_labels, is_fitted
 from guardtui.domain.prompt_edit import PromptEdit, Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import shortened
@@ -82,6 +85,11 @@ CALM = 1.0
 
 NOTE_TIME = 8.0
 """Seconds for which a note on another program's change is shown."""
+
+_NO_FIT = (
+    f"\nBut fewer than {LABELS_AT_LEAST} prompts of a label are left then: no threshold can be "
+    "fitted to them, and the shipped one is used."
+)
 
 _DRAFT = "draft"
 _SETTINGS = "settings"
@@ -176,9 +184,12 @@ class WorkspaceSync:
         if refusal := self._workspace.prompts_refusal:
             self._author.notify(f"{told} {refusal}", severity="warning", seconds=NOTE_TIME)
             return
+        evaluation = self._store.state.evaluation
+        fitted = evaluation is not None and is_fitted(evaluation.settings)
+        cost = _NO_FIT if fitted and ends_the_fit(self._store.state.prompts, keys) else ""
         question = Confirm(
             f"{told}\nTake {'it' if single else 'them'} out of the prompt file? It is backed up "
-            "first, and u in the results brings rows back.",
+            f"first, and u in the results brings rows back.{cost}",
             "Take out",
             "Leave in",
         )
@@ -275,6 +286,13 @@ def taken_prompts(before: Topic, after: Topic, prompts: PromptSet) -> frozenset[
     equal = EqualTexts(prompts.prompts)
     rows = [row for text in new for part in equal.rows(text) for row in part.tolist()]
     return frozenset(prompts.keys[rows].tolist())
+
+
+def ends_the_fit(prompts: PromptSet, keys: frozenset[int]) -> bool:
+    """Return whether a threshold can be fitted to the labels, but not without these prompts."""
+    labels = prompts.expected
+    left = labels[~np.isin(prompts.keys, np.array([*keys], prompts.keys.dtype))]
+    return has_enough_labels(labels) and not has_enough_labels(left)
 
 
 def _conflict_text(merge: Merge, theirs: Topic, yours: Topic) -> str:

@@ -25,7 +25,7 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import capitalized, rate_text
+from guardtui.domain.figures import capitalized, count_text, rate_text
 from guardtui.domain.guardrail import badge, guardrail_text
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
@@ -172,8 +172,9 @@ def idea_text(current: Topic, idea: Idea) -> Text:
     text = Text(f"Coverage {proposal.gain.text}{expected}.\n")
     text.append(
         f"On the prompts it was chosen on {rate_text(proposal.before.coverage)} → "
-        f"{rate_text(proposal.after.coverage)}, {len(proposal.fixes)} fixes, "
-        f"{len(proposal.regressions)} regressions.\n",
+        f"{rate_text(proposal.after.coverage)}, "
+        f"{count_text(len(proposal.fixes), 'fix', 'fixes')}, "
+        f"{count_text(len(proposal.regressions), 'regression')}.\n",
         "$text-muted",
     )
     if proposal.held_out is not None:

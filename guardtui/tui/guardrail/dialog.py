@@ -119,6 +119,8 @@ class GuardrailDialog(FormDialog[bool]):
         self._list.highlighted = self._offer.chosen
         self._fill(self._offer.guardrails[self._index])
         self._list.focus()
+        # On a small screen that scrolls; the reason above the list must be in view.
+        self.call_after_refresh(self.query_one(".dialog").scroll_home, animate=False)
 
     def on_unmount(self) -> None:
         self._key.value = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.text import Text
 
 from guardtui.app.state import AppState
@@ -38,5 +40,10 @@ def exit_report(workspace: Workspace, state: AppState) -> Text:
         count = count_text(len(workspace.session.iterations), "iteration")
         lines.append(f"{count} in {workspace.store.path}")
     if workspace.unsaved and workspace.draft_is_safe:
-        lines.append(f"{file.name} is as it was: your edits come back when you open it again")
+        lines.append(edits_kept(file))
     return Text("\n".join(map(display_text, lines)))
+
+
+def edits_kept(file: Path) -> str:
+    """Return the sentence on edits that are kept, but not in the topic file."""
+    return display_text(f"{file.name} is as it was: your edits come back when you open it again")

@@ -19,6 +19,7 @@ from textual.screen import Screen
 from textual.widgets import Button
 
 from guardtui.domain.errors import GuardtuiError
+from guardtui.session.first_look import FirstLook
 from guardtui.session.store import StoreError
 from guardtui.tui import messages
 from guardtui.tui.base_app import BaseApp
@@ -233,7 +234,8 @@ class MainScreen(Screen[None]):
             opened = await asyncio.to_thread(self._opening.read)
         except GuardtuiError as problem:
             self._opening.problem = problem
-            self.app.exit(return_code=2)
+            self._keep_typed(always=True)
+            self.app.exit(return_code=2, message=self._kept_text())
             return
         embedding = asyncio.ensure_future(asyncio.to_thread(self._embed, opened))
         embedding.add_done_callback(_retrieve)
@@ -344,6 +346,15 @@ class MainScreen(Screen[None]):
     def _keep_typed(self, *, always: bool = False) -> None:
         with contextlib.suppress(StoreError):
             self._opening.now.keep(self.panes.editor.typed, always=always)
+
+    def _kept_text(self) -> str | None:
+        """Return what the author must know of edits that were kept before the topic was open."""
+        now = self._opening.now
+        if not isinstance(now, FirstLook) or not now.drafted:
+            return None
+        from guardtui.tui.main.exit_report import edits_kept
+
+        return edits_kept(now.path)
 
     # --- messages -------------------------------------------------------------------------
 

@@ -61,10 +61,16 @@ class CheckPage(Modal[CheckEntry | str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page short-page") as page:
             page.border_title = Text(self._title).plain
-            page.border_subtitle = "Enter shows these prompts in the table · Tab · Esc"
+            page.border_subtitle = self._keys()
             yield self._findings
             if self._categories:
                 yield self._list
+
+    def _keys(self) -> str:
+        """Return what the keys do here; Enter does nothing if no entry has prompts."""
+        acts = self._categories or any(entry.rows for entry in self._entries)
+        keys = ["Enter shows these prompts in the table"] if acts else []
+        return " · ".join([*keys, *(["Tab"] if self._categories else []), "Esc"])
 
     def on_mount(self) -> None:
         if self._categories:

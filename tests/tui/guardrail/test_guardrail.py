@@ -52,11 +52,11 @@ def judge_with_key(request: Received) -> Step:
 
 @asynccontextmanager
 async def playing(
-    topic_path: Path, remote: RemoteOptions | None = None
+    topic_path: Path, remote: RemoteOptions | None = None, size: tuple[int, int] = (120, 40)
 ) -> AsyncIterator[tuple[Pilot[int], GuardtuiApp, MainScreen]]:
     remote = remote or RemoteOptions(environment={}, config=NO_FILE)
     app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), remote=remote)
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=size) as pilot:
         yield pilot, app, await ready(pilot, app)
 
 
@@ -148,6 +148,15 @@ async def test_a_message_about_one_kind_of_guardrail_goes_when_another_is_chosen
         await another(pilot, shown, "judge")
         await until(pilot, lambda: "‹ judge" in frame(app))
         assert "AIRS needs an API key" not in frame(app)
+
+
+async def test_on_a_small_screen_the_reason_for_the_question_is_in_view(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, None)
+    async with playing(topic_path, size=(80, 24)) as (pilot, app, _):
+        await dialog(pilot, app, "ctrl+r")
+        assert "AIRS needs an API key" in frame(app)
 
 
 async def test_while_a_guardrail_is_checked_nothing_old_is_told(

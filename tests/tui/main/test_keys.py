@@ -258,6 +258,19 @@ async def test_messages_lie_over_the_title_and_the_newest_replaces_the_older(
             assert text in frame(app)
 
 
+async def test_behind_a_dialog_no_older_message_stays(tmp_path: Path) -> None:
+    app = make_app(write_topic(tmp_path))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await at_rest(pilot, main_screen(app))
+        app.notify("the first message, " * 8)
+        await until(pilot, lambda: "the first message" in frame(app).splitlines()[1])
+        app.push_screen(ConfirmDialog("Really?", "Yes", "No"))
+        await until(pilot, lambda: "Really?" in frame(app))
+        app.notify("the second message")
+        await until(pilot, lambda: "the second message" in frame(app).splitlines()[0])
+        await until(pilot, lambda: "the first message" not in frame(app))
+
+
 @pytest.mark.exhaustive
 async def test_an_error_stays_until_a_key_after_it_could_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -140,17 +140,26 @@ async def test_the_intent_is_that_of_the_prompts_if_the_file_has_none(topic_path
 
 
 async def test_prompts_that_cannot_be_read_end_the_app_and_keep_what_was_typed(
-    topic_path: Path,
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic_path.with_suffix(".csv").write_text("prompt\nhow\n", "utf-8")
     held = HeldOpening(topic_path)
     app = held.app()
+    said: list[str | None] = []
+    leave = app.exit
+
+    def exit_saying(*, return_code: int, message: str | None) -> None:
+        said.append(message)
+        leave(return_code=return_code, message=message)
+
+    monkeypatch.setattr(app, "exit", exit_saying)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("tab", "end", *" now")
         held.release()
         await until(pilot, lambda: app.return_code is not None)
     assert app.return_code == 2
     assert "tax.csv" in str(held.opening.problem)
+    assert said == ["tax.yaml is as it was: your edits come back when you open it again"]
     assert FirstLook(topic_path).topic.description == "Personal tax advice now"
 
 
