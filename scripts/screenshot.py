@@ -19,16 +19,17 @@ async def draw(target: Path) -> None:
     from guardtui.tui.app import GuardtuiApp
     from guardtui.tui.main.screen import MainScreen
 
-    app = GuardtuiApp.of(Workspace.open(*scratch_sample()), LocalScanner(), threshold="shipped")
+    app = GuardtuiApp.of(Workspace.open(*scratch_sample()), LocalScanner())
     async with app.run_test(size=(120, 40)) as pilot:
         main = app.screen_stack[0]
         assert isinstance(main, MainScreen)
-        while main.rows.results is None:
+        while main.features is None or main.rows.results is None:
             await asyncio.sleep(0.05)
         await pilot.press("tab", *" this year, or declaring income from side jobs")
         while (
             main.state.evaluation is None
             or main.state.evaluation.topic != main.services.session.topic
+            or main.state.ideas is None
         ):
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)  # the words of the selected prompt
