@@ -88,7 +88,7 @@ async def measure(count: int, encoder: str, folder: Path) -> None:
             shown = main.state.evaluation
             return shown is None or shown.is_of_a_part
 
-        while main.rows.results is None:
+        while main.features is None or main.rows.results is None:
             await asyncio.sleep(0.02)
         told(f"first figures, {time.perf_counter() - began:.1f} s")
         edits = 0

@@ -331,7 +331,7 @@ async def keys_of(count: int, folder: Path, turns: int) -> list[Figure]:
     floors = await bare_keys(bare, draws(bare), turns)
 
     async with running(folder, count, "static") as (app, main, painted):
-        await until(lambda: main.rows.results is not None)
+        await until(lambda: main.features is not None and main.rows.results is not None)
         table = main.panes.results.table
 
         async def times(
@@ -515,7 +515,7 @@ async def gap_of(count: int, encoder: str, folder: Path) -> tuple[float, float]:
                 ticking = asyncio.ensure_future(tick())
                 app.screen.query_one("#field-description").focus()
                 typed = 0
-                while main.rows.results is None or typed < 10:
+                while main.features is None or main.rows.results is None or typed < 10:
                     await press(app, painted, "abcdefg "[typed % 8])
                     typed += 1
                     await asyncio.sleep(0.1)
