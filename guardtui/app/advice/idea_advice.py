@@ -237,8 +237,7 @@ class IdeaAdvice:
             if self._store.state.ideas is not None:
                 # Ideas measured with another guardrail or threshold must not stand beside it.
                 self._store.publish(replace(self._store.state, ideas=None))
-            if found is not None:  # at the start nobody types yet
-                await asyncio.sleep(self.pause)
+            await asyncio.sleep(self.pause)
         try:
             measure = await self._refinement.measure(typing=False)
             # Another scan may have changed the forecast.
