@@ -26,7 +26,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.advice.edit_worth import resamples
+from guardtui.advice.edit_worth import resampled_coverage, resamples
 
 Array: TypeAlias = "NDArray[np.float64]"
 Bools: TypeAlias = "NDArray[np.bool_]"
@@ -38,7 +38,7 @@ LOOKS = (0.3, 0.6, 1.0)
 ALPHA = 0.05
 """Chance that any bound, at any look, is above the true gain."""
 
-SPENT = (0.0005, 0.001, 0.0485)
+SPENT = (0.0005, 0.001, ALPHA - 0.0015)
 """Parts of that chance that the looks spend."""
 
 KEPT = (1 / 3, 1 / 10)
@@ -230,16 +230,9 @@ def compare(before: Bools, after: Bools, counted: Bools, belongs: Bools) -> Comp
     belongs = np.concatenate([belongs, _UNSEEN_BELONG])
     weights = resamples(belongs, _RESAMPLES)
 
-    def coverage(right: Bools) -> Array:
-        rates = []
-        for members in (belongs, ~belongs):
-            there = counted[:, members].astype(np.float64)
-            drawn = weights[:, members].T
-            rates.append((right[:, members] * there) @ drawn / np.maximum(there @ drawn, 1e-9))
-        smaller: Array = np.minimum(*rates)
-        return smaller
-
-    changes = coverage(after) - coverage(np.broadcast_to(before, after.shape))
+    changes = resampled_coverage(after, counted, belongs, weights) - resampled_coverage(
+        np.broadcast_to(before, after.shape), counted, belongs, weights
+    )
     gains, drawn = changes[:, 0], changes[:, 1:]
     errors: Array = np.maximum(drawn.std(axis=1), _LEAST_ERROR)
     extremes: Array = ((drawn - gains[:, None]) / errors[:, None]).max(axis=0)

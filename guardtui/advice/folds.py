@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate
-from guardtui.advice.edit_worth import resamples
+from guardtui.advice.edit_worth import resampled_coverage, resamples
 from guardtui.advice.objective import Array, Gain, Objective, OwnPrompts, Rows, Stopped, unchanged
 from guardtui.domain.sweep import stratified_folds
 from guardtui.domain.topic import Topic
@@ -109,12 +109,8 @@ def _changes(
     `right` is bool [repeats, 2, n], `counted` bool [repeats, n].
     """
     weights = resamples(belongs, _RESAMPLES)
-    coverage = np.ones((2, len(right), len(weights)))
-    for members in (belongs, ~belongs):
-        drawn = weights[:, members].T
-        there = np.maximum(counted[:, members] @ drawn, 1e-9)
-        for index in range(2):
-            rates = (right[:, index, members] & counted[:, members]) @ drawn / there
-            coverage[index] = np.minimum(coverage[index], rates)
-    changes: Array = (coverage[1] - coverage[0]).mean(axis=0)
+    before, after = (
+        resampled_coverage(right[:, index], counted, belongs, weights) for index in range(2)
+    )
+    changes: Array = (after - before).mean(axis=0)
     return changes

@@ -122,6 +122,7 @@ class Search:
     ) -> None:
         self._objective, self._topic, self._rows = objective, topic, rows
         self._budget, self._stopped, self._progress = budget, stopped, progress
+        self._limit = budget  # seconds of the search itself
         self._widths, self._most_edits, self._clock = widths, most_edits, clock
         self._began = clock()
         self._values: dict[Key, float] = {}
@@ -134,6 +135,7 @@ class Search:
 
         Returns None if it was stopped before the current definition was measured.
         """
+        self._limit = _MAIN_PART * self._budget
         current = appraise_current(self._objective, self._topic, self._stopped)
         ended = None if current is None else self._searched()
         if current is None or ended is None:
@@ -166,7 +168,7 @@ class Search:
         return "exhausted"
 
     def _over(self) -> bool:
-        return self._stopped() or self._clock() - self._began >= _MAIN_PART * self._budget
+        return self._stopped() or self._clock() - self._began >= self._limit
 
     def _best(self) -> _Node:
         """Return the best node after the cost of its edits; on a tie, the one with fewer edits."""
