@@ -108,8 +108,9 @@ class AirsConnection:
         path: PolicyPath | None = None,
         set_default: bool = False,
         journal: Journal | None = None,
+        reuse: bool = False,
     ) -> Applied:
-        """Apply the definition. Raises AirsError and ServiceError."""
+        """Apply the definition as `lifecycle.apply`. Raises AirsError and ServiceError."""
         async with self.management() as client:
             return await lifecycle.apply(
                 client,
@@ -119,6 +120,7 @@ class AirsConnection:
                 path=path,
                 set_default=set_default,
                 journal=journal,
+                reuse=reuse,
             )
 
     async def revert(self, before: UndoRecord, *, send: bool = True) -> Reverted:

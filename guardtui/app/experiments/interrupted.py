@@ -1,0 +1,77 @@
+"""Experiments on AIRS whose process was killed: their candidate is still in the profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from guardtui.app.airs.profile_changes import ProfileChanges
+from guardtui.app.airs.revert_steps import RevertStep
+from guardtui.http.errors import inert
+from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.undo_journal import ExperimentMark, Reverted, UndoRecord
+from guardtui.session.applied import open_entries
+from guardtui.session.draft_lock import forget, is_held
+from guardtui.session.store import SessionStore
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """An experiment that did not revert its changes of the profile with the key `place`."""
+
+    place: str
+    step: RevertStep
+    mark: ExperimentMark
+
+    @property
+    def profile(self) -> str:
+        """Name of the profile; not inert."""
+        return self.step.way.profile_name
+
+    @property
+    def text(self) -> str:
+        """What happened, in a sentence without its end."""
+        what = f"candidate {self.mark.number}" if self.mark.number else "its current definition"
+        name = inert(self.profile, characters=60)
+        return f"An experiment on profile {name} was interrupted; the profile still has {what}"
+
+
+def interrupted(store: SessionStore) -> list[Interrupted]:
+    """Return the experiments of a topic whose process has ended. Raises StoreError."""
+    found = []
+    for place, entry in open_entries(store):
+        if not entry.way.get("experiment"):
+            continue
+        try:
+            way = UndoRecord.model_validate(entry.way)
+            if way.experiment is None or is_held(store.folder, way.experiment.owner):
+                continue
+        except (ValidationError, ValueError):
+            continue  # `topics revert` reports it
+        found.append(Interrupted(place, RevertStep((entry.id,), (way,)), way.experiment))
+    return found
+
+
+async def revert_interrupted(
+    found: Interrupted,
+    connect: Callable[[str], AirsConnection],
+    changes: ProfileChanges,
+    store: SessionStore,
+) -> Reverted:
+    """Restore the state before an interrupted experiment.
+
+    `connect` returns the connection to a profile by its name. Raises AirsError, ServiceError and
+    StoreError.
+    """
+    connection = connect(found.profile)
+    if connection.key != found.place:
+        raise AirsError(
+            f"{found.text}, of another tenant or service than the one that is configured: choose "
+            "that one, and try again"
+        )
+    done = await changes.revert(connection, found.step)
+    forget(store.folder, found.mark.owner)
+    return done
