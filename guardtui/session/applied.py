@@ -88,13 +88,13 @@ class AppliedLog:
                 self._replace(database, earlier[-1].id, amend(earlier[-1].way))
 
     def wait(self) -> float | None:
-        """Return the seconds until scans used the last change of this profile; None if unknown."""
+        """Return the seconds of the last apply until scans used it; None if unknown."""
         known = self._store.setting(_WAITS)
         seconds = known.get(self._place) if isinstance(known, dict) else None
         return float(seconds) if isinstance(seconds, int | float) else None
 
     def keep_wait(self, seconds: float) -> None:
-        """Store the seconds until scans used a change of this profile."""
+        """Store the seconds of an apply to this profile until scans used it."""
 
         def change(known: Any) -> dict[str, Any]:
             return {**(known if isinstance(known, dict) else {}), self._place: round(seconds, 1)}

@@ -8,6 +8,7 @@ the topic, and none follows the newest: others judge as before.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -37,7 +38,9 @@ from guardtui.scanners.airs.models import SecurityProfile
 from guardtui.scanners.airs.scanner import OTHER_REVISION, ActiveRevision, AirsScanner
 from guardtui.scanners.airs.undo_journal import ExperimentMark, UndoRecord
 from guardtui.scanners.base import Progress, Report, VerdictCache
+from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.applied import ChangeJournal
+from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.draft_lock import DraftLock
 from guardtui.session.store import SessionStore, StoreError
 
@@ -61,8 +64,8 @@ class AirsAnswering:
     """A profile of AIRS during one experiment; it implements `Answering`.
 
     `connection` is to the profile for tests, `production` the one that judges real traffic ("" if
-    unknown). `topic` is the current definition, of the topic file `path`. Verdicts are cached in
-    `cache` as soon as they arrive. Warnings go to `tell`.
+    unknown). `topic` is the current definition, of the topic file `path`. Verdicts are cached as
+    soon as they arrive, in `cache`, by default that of the usual folder. Warnings go to `tell`.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class AirsAnswering:
         path: Path,
         store: SessionStore,
         changes: ProfileChanges,
-        cache: VerdictCache | None,
+        cache: VerdictCache | None = None,
         *,
         tell: Tell,
         wait: float = WAIT,
@@ -81,12 +84,12 @@ class AirsAnswering:
         self.connection, self._production = connection, production
         self._topic, self._path, self._store = topic, path, store
         self._changes, self._cache, self._tell, self._wait = changes, cache, tell, wait
+        self._opened = contextlib.ExitStack()
         self._plan: Plan | None = None
         self._applied: Applied | None = None
         self._in_effect: Topic | None = None
         self._live = ""
         self._journal: ExperimentJournal | None = None
-        self._lock: DraftLock | None = None
         self._scanner: AirsScanner | None = None
         self._free = asyncio.Event()
         self._free.set()
@@ -165,11 +168,16 @@ class AirsAnswering:
     async def __aenter__(self) -> Self:
         self._plan = plan = await self._look()
         try:
-            self._lock = DraftLock(self._store.folder)
+            lock = DraftLock(self._store.folder)
         except OSError as error:
             raise StoreError(f"{self._store.folder}: {error.strerror}") from error
+        self._opened.callback(lock.release)
+        if self._cache is None:
+            self._cache = self._opened.enter_context(
+                contextlib.closing(SqliteVerdicts(cache_folder()))
+            )
         log = self._changes.open_log(self.connection)
-        self._journal = ExperimentJournal(ChangeJournal(log, passing=True), plan, self._lock.name)
+        self._journal = ExperimentJournal(ChangeJournal(log, passing=True), plan, lock.name)
         if not plan.changes:
             self._in_effect = self._topic
         self._warn(plan.warnings)
@@ -181,7 +189,6 @@ class AirsAnswering:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        assert self._lock is not None  # noqa: S101 - entered
         try:
             await self._changes.finish(self._go_back)
         except GuardtuiError as problem:
@@ -195,7 +202,7 @@ class AirsAnswering:
             self._tell(self._leftover("may not be reverted yet"))
             raise
         finally:
-            self._lock.release()
+            self._opened.close()
 
     async def ask(
         self, wanted: Sequence[DefinitionRows], prompts: PromptSet, arrived: Arrived, report: Report

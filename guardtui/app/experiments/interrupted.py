@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.airs.revert_steps import RevertStep
+from guardtui.app.guardrails.remote import RemoteOptions
+from guardtui.app.ports import Author, Confirm
+from guardtui.app.problems import problems_shown
 from guardtui.http.errors import inert
-from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.undo_journal import ExperimentMark, Reverted, UndoRecord
 from guardtui.session.applied import open_entries
@@ -27,16 +28,18 @@ class Interrupted:
     mark: ExperimentMark
 
     @property
-    def profile(self) -> str:
-        """Name of the profile; not inert."""
-        return self.step.way.profile_name
+    def shown_profile(self) -> str:
+        """Name of the profile, inert."""
+        return inert(self.step.way.profile_name, characters=60)
 
     @property
     def text(self) -> str:
         """What happened, in a sentence without its end."""
         what = f"candidate {self.mark.number}" if self.mark.number else "its current definition"
-        name = inert(self.profile, characters=60)
-        return f"An experiment on profile {name} was interrupted; the profile still has {what}"
+        return (
+            f"An experiment on profile {self.shown_profile} was interrupted; the profile still has "
+            f"{what}"
+        )
 
 
 def interrupted(store: SessionStore) -> list[Interrupted]:
@@ -55,18 +58,28 @@ def interrupted(store: SessionStore) -> list[Interrupted]:
     return found
 
 
-async def revert_interrupted(
-    found: Interrupted,
-    connect: Callable[[str], AirsConnection],
-    changes: ProfileChanges,
-    store: SessionStore,
-) -> Reverted:
-    """Restore the state before an interrupted experiment.
+async def offer_reverts(
+    store: SessionStore, options: RemoteOptions, changes: ProfileChanges, author: Author
+) -> None:
+    """Ask for each interrupted experiment of a topic whether to revert it, and do so."""
+    with problems_shown(author):
+        for found in interrupted(store):
+            question = Confirm(f"{found.text}.\nRevert it?", "Revert", "Later")
+            if await author.ask(question):
+                done = await revert_interrupted(found, options, changes, store)
+                for warning in done.warnings:
+                    author.notify(warning, severity="warning")
+                author.notify(f"Profile {found.shown_profile} is as before the experiment.")
 
-    `connect` returns the connection to a profile by its name. Raises AirsError, ServiceError and
-    StoreError.
+
+async def revert_interrupted(
+    found: Interrupted, options: RemoteOptions, changes: ProfileChanges, store: SessionStore
+) -> Reverted:
+    """Restore the state before an interrupted experiment; `options` have the account.
+
+    Raises AirsError, ServiceError and StoreError.
     """
-    connection = connect(found.profile)
+    connection = options.connect(options.configured(), found.step.way.profile_name)
     if connection.key != found.place:
         raise AirsError(
             f"{found.text}, of another tenant or service than the one that is configured: choose "

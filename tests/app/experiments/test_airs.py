@@ -6,6 +6,7 @@ import asyncio
 import copy
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,12 @@ pytest.importorskip("aiohttp")
 
 from guardtui.app.experiments.airs import AirsAnswering
 from guardtui.app.experiments.answering import DefinitionRows
-from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
+from guardtui.app.experiments.interrupted import (
+    Interrupted,
+    interrupted,
+    offer_reverts,
+    revert_interrupted,
+)
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdict
 from guardtui.http.errors import ServiceError
@@ -25,6 +31,7 @@ from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.management import ManagementClient
+from guardtui.scanners.airs.undo_journal import Reverted
 from guardtui.scanners.base import Progress
 from guardtui.session.applied import MAX_ENTRIES
 from guardtui.session.caches import SqliteVerdicts
@@ -102,6 +109,10 @@ class Trial(RemoteBench):
                     await self.ask(answering, step)
                 elif inspect.isawaitable(done := step()):
                     await done
+
+    async def revert(self, found: Interrupted) -> Reverted:
+        store = self.workspace.store
+        return await revert_interrupted(found, self.connections.options, self.changes, store)
 
     def state(self, profile: str = "sandbox") -> Any:
         """The policy in effect, and the newest text of each topic."""
@@ -337,7 +348,7 @@ async def test_a_revert_that_fails_is_told_with_the_command_that_reverts(trial: 
     assert len(trial.entries) == 1
     trial.cloud.change(faults=[])
     (found,) = interrupted(trial.workspace.store)
-    await revert_interrupted(found, trial.connect, trial.changes, trial.workspace.store)
+    await trial.revert(found)
     assert trial.state() == before
     assert trial.entries == []
 
@@ -385,13 +396,12 @@ async def test_a_killed_experiment_is_found_and_reverted(trial: Trial) -> None:
     answering = await trial.answering().__aenter__()
     await trial.ask(answering, 1, 2)
     assert interrupted(trial.workspace.store) == []  # its process still holds it
-    assert answering._lock is not None
-    answering._lock.release()
+    answering._opened.close()  # as the end of a process does
     (found,) = interrupted(trial.workspace.store)
     assert found.text == (
         "An experiment on profile sandbox was interrupted; the profile still has candidate 2"
     )
-    done = await revert_interrupted(found, trial.connect, trial.changes, trial.workspace.store)
+    done = await trial.revert(found)
     assert done.warnings == ()
     assert trial.state() == before
     assert interrupted(trial.workspace.store) == []
@@ -407,9 +417,40 @@ async def test_a_kill_between_two_steps_is_reverted_exactly(trial: Trial, last: 
     with pytest.raises(ServiceError):
         await trial.ask(answering, 2)
     trial.cloud.change(faults=[])
-    assert answering._lock is not None
-    answering._lock.release()
+    answering._opened.close()  # as the end of a process does
     (found,) = interrupted(trial.workspace.store)
-    done = await revert_interrupted(found, trial.connect, trial.changes, trial.workspace.store)
+    done = await trial.revert(found)
     assert done.warnings == ()
     assert trial.state() == before
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_the_next_start_asks_whether_to_revert_a_killed_experiment(
+    trial: Trial, *, answer: bool
+) -> None:
+    before = trial.state()
+    answering = await trial.answering().__aenter__()
+    await trial.ask(answering, 1, rows=ALL[:2])
+    answering._opened.close()
+    trial.author.answers.append(answer)
+    store = trial.workspace.store
+    await offer_reverts(store, trial.connections.options, trial.changes, trial.author)
+    (question,) = trial.author.questions
+    assert "the profile still has candidate 1" in str(question)
+    assert (trial.state() == before) is answer
+    assert trial.author.messages == (
+        ["Profile sandbox is as before the experiment."] if answer else []
+    )
+    await offer_reverts(store, trial.connections.options, trial.changes, trial.author)
+    assert len(trial.author.questions) == (1 if answer else 2)
+
+
+async def test_a_killed_experiment_of_another_tenant_is_not_touched(trial: Trial) -> None:
+    answering = await trial.answering().__aenter__()
+    await trial.ask(answering, 1, rows=ALL[:2])
+    answering._opened.close()
+    (found,) = interrupted(trial.workspace.store)
+    requests = trial.cloud.requests
+    with pytest.raises(AirsError, match="of another tenant or service"):
+        await trial.revert(replace(found, place="elsewhere"))
+    assert trial.cloud.requests == requests
