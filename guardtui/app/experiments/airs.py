@@ -24,6 +24,8 @@ from guardtui.app.airs.revert_steps import RevertStep, revert_line
 from guardtui.app.airs.tenant_topics import holders
 from guardtui.app.experiments.answering import Arrived, DefinitionRows
 from guardtui.app.guardrails.connections import NEEDS_ACCOUNT
+from guardtui.app.guardrails.remote import RemoteOptions, profile_names
+from guardtui.app.ports import Author, Choose
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import ScannerSettings
@@ -58,6 +60,19 @@ Tell = Callable[[str], None]
 """Shows a warning to the author."""
 
 Rows = NDArray[np.intp]
+
+
+async def choose_profile(author: Author, options: RemoteOptions, production: str) -> str:
+    """Ask on which profile candidates are tried; return "" if none was chosen.
+
+    The one in production is the last, and says so. Raises AirsError and ServiceError.
+    """
+    names = await profile_names(options.configured())
+    others = {name: name for name in names if name != production}
+    if production in names:
+        others[f"{production} · in production: each candidate judges real traffic"] = production
+    title = "Profile for tests: it has each candidate in turn, and is as before afterwards"
+    return others.get(await author.ask(Choose(title, tuple(others))) or "", "")
 
 
 class AirsAnswering:

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from guardtui.app.experiments.airs import AirsAnswering
+from guardtui.app.experiments.airs import AirsAnswering, choose_profile
 from guardtui.app.experiments.answering import DefinitionRows
 from guardtui.app.experiments.interrupted import (
     Interrupted,
@@ -23,6 +23,7 @@ from guardtui.app.experiments.interrupted import (
     offer_reverts,
     revert_interrupted,
 )
+from guardtui.app.ports import Choose
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdict
 from guardtui.http.errors import ServiceError
@@ -248,6 +249,21 @@ async def test_the_profile_in_production_is_named_as_such(trial: Trial) -> None:
     other = " ".join(await trial.answering("sandbox-directional").look())
     assert "production" not in other
     assert "They keep the revision of the topic that they pin: sandbox." in other
+
+
+async def test_the_profile_is_chosen_from_a_list_that_ends_with_the_one_in_production(
+    trial: Trial,
+) -> None:
+    options, author = trial.connections.options, trial.author
+    author.answers += ["sandbox-directional", None]
+    assert await choose_profile(author, options, "sandbox") == "sandbox-directional"
+    assert await choose_profile(author, options, "sandbox") == ""
+    question = author.questions[0]
+    assert isinstance(question, Choose)
+    other, production = question.names
+    assert (other, production[:23]) == ("sandbox-directional", "sandbox · in production")
+    author.answers.append(production)
+    assert await choose_profile(author, options, "sandbox") == "sandbox"
 
 
 async def test_other_profiles_judge_as_before_meanwhile(trial: Trial) -> None:
