@@ -18,6 +18,9 @@ from guardtui.session.applied import open_entries
 from guardtui.session.draft_lock import forget, is_held
 from guardtui.session.store import SessionStore
 
+_CALM = 1.0
+"""Seconds for which the question ignores keys: the author may be typing already."""
+
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
@@ -64,7 +67,7 @@ async def offer_reverts(
     """Ask for each interrupted experiment of a topic whether to revert it, and do so."""
     with problems_shown(author):
         for found in interrupted(store):
-            question = Confirm(f"{found.text}.\nRevert it?", "Revert", "Later")
+            question = Confirm(f"{found.text}.\nRevert it?", "Revert", "Later", calm=_CALM)
             if await author.ask(question):
                 done = await revert_interrupted(found, options, changes, store)
                 for warning in done.warnings:
