@@ -240,6 +240,30 @@ async def test_a_topic_that_is_new_is_taken_out_of_the_profile(
     assert trial.state()[0] == before
 
 
+async def test_a_pause_applies_and_sends_nothing_until_it_goes_on(trial: Trial) -> None:
+    async with trial.answering() as answering:
+        trial.on_arrival = lambda: answering.hold(len(trial.verdicts) >= 2)
+        asking = asyncio.create_task(trial.ask(answering, 1, 2, rows=ALL[:2]))
+        while len(trial.verdicts) < 2:
+            await asyncio.sleep(0.001)
+        applies, requests = trial.applies, trial.cloud.requests
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        assert (trial.applies, trial.cloud.requests) == (applies, requests)
+        trial.on_arrival = lambda: None
+        answering.hold(False)
+        await asking
+    assert len(trial.verdicts) == 4
+
+
+async def test_refused_scans_are_sent_again_as_in_any_scan(trial: Trial) -> None:
+    trial.cloud.change(faults=["429@sync=every:3"])
+    async with trial.answering() as answering:
+        await trial.ask(answering, 1, 2)
+    assert len(trial.verdicts) == 2 * len(PROMPTS)
+    assert all(verdict.decided for verdict in trial.verdicts.values())
+
+
 # --- what is said before -----------------------------------------------------------------
 
 
