@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -128,7 +128,9 @@ class AirsScanner:
         *,
         rows: NDArray[np.intp] | None = None,
         epoch: int = 1,
+        settled: Callable[[int, Verdict], None] | None = None,
     ) -> Verdicts:
+        """Scan as `RemoteScanner.scan`; `settled` gets each row with its verdict at once."""
         limit = AdaptiveLimit(self._airs.concurrency, rate=self._rate, clock=self._clock)
         self._limit = limit
         limit.hold(self._held)
@@ -136,7 +138,7 @@ class AirsScanner:
         def note(verdict: Verdict) -> str:
             return self._note(topic, verdict)
 
-        run = RemoteRun(prompts, rows, report, limit, note=note)
+        run = RemoteRun(prompts, rows, report, limit, note=note, settled=settled)
         context = _ScanContext(topic, self._revision, epoch)
         async with ScanClient(
             self._airs, limit=limit, timeout=self._timeout, clock=self._clock
