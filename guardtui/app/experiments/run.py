@@ -17,6 +17,7 @@ from guardtui.app.experiments.planning import Design, design_of
 from guardtui.app.experiments.status import CandidateStatus, ExperimentStatus
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
+from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Failure, Triggered, Verdict, VerdictColumns, is_answered
 from guardtui.scanners.base import Progress
@@ -67,6 +68,9 @@ class ExperimentRun:
         self._written_calls = record.calls
         self._failed: dict[tuple[int, int], Verdict] = {}
         self._spent = ""
+        self._settings = record.settings
+        """Settings of the guardrail that gave the verdicts."""
+        self._answered = record.calls > 0
         self._writer: asyncio.Task[None] | None = None
 
     # --- what is known ----------------------------------------------------------------------
@@ -86,7 +90,7 @@ class ExperimentRun:
             least, most = least + open_, most + open_
         progress, calls = self._progress, self.calls
         return ExperimentStatus(
-            settings=self._answering.settings,
+            settings=self._settings,
             topic=self.record.topic,
             candidates=tuple(
                 CandidateStatus(candidate, standing)
@@ -110,8 +114,7 @@ class ExperimentRun:
     def evaluation(self, number: int) -> Evaluation:
         """Return the evaluation of a definition (0: the current one) by its verdicts so far."""
         evaluation = self.record.evaluation(number, self._columns[number].verdicts())
-        settings = self._answering.settings.titled(self.record.settings.guardrail.title)
-        return replace(evaluation, settings=settings)
+        return replace(evaluation, settings=self._settings)
 
     def best(self) -> Evaluation | None:
         """Return the evaluation of the proven candidate; rows not asked are open. None without."""
@@ -139,6 +142,7 @@ class ExperimentRun:
             known = await asyncio.to_thread(self._log.verdicts, self.record)
             for number, columns in known.items():
                 self._columns[number] = columns
+            self._answered = self._answered or bool(known)
             try:
                 self._say("prepares the guardrail")
                 async with self._answering:
@@ -274,11 +278,23 @@ class ExperimentRun:
     def _take(self, number: int, row: int, verdict: Verdict) -> None:
         if verdict.triggered is Triggered.NOT_ASKED:
             return
+        self._use_settings()
         self._columns[number].put([row], verdict, verdict.note)
         self._unwritten.append((number, row, verdict))
         writer = self._writer
         if writer is None or (writer.done() and self._write_problem() is None):
             self._writer = asyncio.create_task(self._write())
+
+    def _use_settings(self) -> None:
+        """Use the settings of the newest answer. Raises _StoppedError for another guardrail."""
+        settings = self._answering.settings
+        if settings.guardrail != self._settings.guardrail and self._answered:
+            raise _StoppedError(
+                f"other verdicts were by {guardrail_text(self._settings)}, now "
+                f"{guardrail_text(settings)} answers: make a new experiment"
+            )
+        self._answered = True
+        self._settings = settings.titled(self.record.settings.guardrail.title)
 
     def _write_problem(self) -> BaseException | None:
         writer = self._writer
@@ -292,7 +308,7 @@ class ExperimentRun:
         while self._unwritten or self._written_calls != self.calls:
             batch, self._unwritten = self._unwritten, []
             calls = self.calls
-            settings = self._answering.settings
+            settings = self._settings
             try:
                 await asyncio.to_thread(
                     self._log.keep_verdicts, self.record, batch, calls, settings
@@ -306,7 +322,7 @@ class ExperimentRun:
         """Write what has arrived at once; after a cancellation there is no time for a thread."""
         if self._unwritten or self._written_calls != self.calls:
             batch, self._unwritten = self._unwritten, []
-            self._log.keep_verdicts(self.record, batch, self.calls, self._answering.settings)
+            self._log.keep_verdicts(self.record, batch, self.calls, self._settings)
             self._written_calls = self.calls
 
     def _report(self, progress: Progress) -> None:

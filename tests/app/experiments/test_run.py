@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.experiment import Ending
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.domain.topic import Topic
@@ -137,7 +138,7 @@ async def test_snapshots_count_up_and_a_held_run_asks_nothing(tmp_path: Path) ->
 async def test_examples_of_a_candidate_do_not_count_for_it(tmp_path: Path) -> None:
     some = prompts(60)
     topic = scripted.TOPIC.model_copy(update={"examples": ("tax question 1",)})
-    candidate = scripted.Candidate(topic, scripted.CandidateKind.ADD_EXAMPLE, "Add an example")
+    candidate = Candidate(topic, CandidateKind.ADD_EXAMPLE, "Add an example")
     guardrail = Scripted(unmoved)
     log = log_at(tmp_path)
     await run_of(log, planned(log, some, [candidate]), some, guardrail).run()
