@@ -12,6 +12,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.advice.experiment import KEPT, KEPT_AT_LEAST
 from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.airs.revert_steps import RevertStep, revert_line
 from guardtui.app.airs.tenant_topics import holders
@@ -165,15 +167,22 @@ class AirsAnswering:
             raise AirsError(NEEDS_ACCOUNT)
         return plan
 
-    def duration(self, applies: int, calls: int) -> str:
-        """Return in words how long so many applies and calls take. Raises StoreError."""
+    def duration(self, candidates: int, calls: int) -> str:
+        """Return in words how long an experiment takes at most. Raises StoreError.
+
+        Each candidate is applied at each look that it takes part in, and the definition of before
+        at the beginning and at the end.
+        """
+        stay = zip(KEPT, KEPT_AT_LEAST, strict=True)
+        later = sum(min(candidates, max(least, ceil(candidates * part))) for part, least in stay)
+        applies = candidates + later + 2
         wait = self._changes.open_log(self.connection).wait()
         each = ASSUMED_WAIT if wait is None else wait
         rate = self.connection.rate or ASSUMED_RATE
         minutes = max(1, round((applies * each + calls / rate) / 60))
         basis = "assumed" if wait is None else "measured"
         return (
-            f"about {minutes} min: {count_text(applies, 'apply', 'applies')} of {each:.0f} s "
+            f"at most {minutes} min: {count_text(applies, 'apply', 'applies')} of {each:.0f} s "
             f"({basis}), {rate:g} calls a second ({'set' if self.connection.rate else 'assumed'})"
         )
 
