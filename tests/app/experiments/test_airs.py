@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -495,3 +497,35 @@ async def test_a_killed_experiment_of_another_tenant_is_not_touched(trial: Trial
     with pytest.raises(AirsError, match="of another tenant or service"):
         await trial.revert(replace(found, place="elsewhere"))
     assert trial.cloud.requests == requests
+
+
+@pytest.mark.process
+async def test_kill_9_loses_no_verdict_and_the_next_start_reverts_exactly(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before, texts = trial.state(), [trial.candidate(number).description for number in (1, 2)]
+    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "verdicts"))  # as this process has it
+    trial.cloud.turnstile.allow(len(PROMPTS) + 3)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.app.experiments.airs_process", str(trial.path), *texts),
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, **trial.cloud.environment},
+    )
+    assert process.stdout is not None
+    lines = [await process.stdout.readline() for _ in range(len(PROMPTS) + 3)]
+    process.kill()
+    await process.wait()
+    assert trial.cloud.pinned() == texts[1:]
+    (found,) = interrupted(trial.workspace.store)
+    assert found.text.endswith("the profile still has candidate 2")
+    assert (await trial.revert(found)).warnings == ()
+    assert trial.state() == before
+    trial.cloud.turnstile.open()
+    asked = trial.cloud.asked
+    async with trial.answering() as answering:
+        await trial.ask(answering, 1, 2)
+    assert trial.cloud.asked - asked == answering.calls <= len(PROMPTS) - 3
+    for line in lines:
+        number, row, triggered = map(int, line.split())
+        assert trial.verdicts[number, row].triggered == triggered
+    assert trial.state() == before
