@@ -19,7 +19,7 @@ from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.session.workspace import Workspace
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.running import RunningDialog
-from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
+from guardtui.tui.advice.wording_dialogs import WordingsDialog
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import AnswersDialog
 from tests.app.advice.test_wording_trials import topic_path
@@ -76,16 +76,15 @@ async def test_a_writer_is_chosen_asked_and_shown_inert(
             await until(pilot, lambda: bool(server.received))
             await comes(RunningDialog)
             await pilot.press("escape")
-            await comes(WordingPlanDialog)
-            assert "cancelled" in frame(app)
-            await pilot.press("escape")
-            await comes(IdeasPage)
+            await comes(ExperimentPlanDialog)
+            assert "⚠ [b]gpt[/b]" in frame(app)
+            assert "stopped" not in frame(app)
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is main)
             # The writer and its key are known then.
             await consent()
             await pilot.press("a")
-            await comes(WordingPlanDialog)
+            await comes(WordingsDialog)
             seen = frame(app)
             assert "proposal 2: the description has control" in seen
             assert "[@click=app.quit]tax[/]" in seen
