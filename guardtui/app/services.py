@@ -169,8 +169,6 @@ class Services:
         with problems_shown(self.author):
             if await asyncio.to_thread(self.workspace.store.edited_elsewhere):
                 self.author.notify(ELSEWHERE, severity="warning")
-            if unfinished := await self.experiments.unfinished():
-                self.author.notify(unfinished, seconds=READING_TIME)
         if self._threshold == FITTED:
             try:
                 require_classes(self.workspace.prompts.expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from guardtui.app.problems import problems_shown
+from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.tui.experiments.dialogs import ExperimentPage
@@ -35,6 +35,13 @@ class ExperimentFeature:
         if experiments.under_way:
             return ("stop_scan",)
         return ("experiment",) if self._services.state.experiment is not None else ()
+
+    async def announce(self) -> None:
+        """Say that this definition has an unfinished experiment, and the key that goes on."""
+        with problems_shown(self._window):
+            if unfinished := await self._services.experiments.unfinished():
+                key = self._window.first_key("experiment")
+                self._window.notify(f"{unfinished} {key} goes on.", seconds=READING_TIME)
 
     async def _experiment(self) -> None:
         """Show the experiment, or begin one; without a guardrail the author chooses one first."""

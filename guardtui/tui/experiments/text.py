@@ -9,12 +9,13 @@ from guardtui.advice.experiment import Ending
 from guardtui.app.experiments.session_experiments import calls_text, ended_text
 from guardtui.app.experiments.status import CandidateStatus, ExperimentStatus
 from guardtui.domain.figures import count_text
-from guardtui.domain.guardrail import badge, guardrail_text
+from guardtui.domain.guardrail import ScannerSettings, badge, guardrail_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.scanners.base import Traffic
 from guardtui.tui.kit.block_chart import progress_bar
 
 _SHOWN = 300  # characters of a change
+_NAME = 30
 
 ABOUT_ANOTHER = "of the definition before your edits"
 
@@ -24,7 +25,7 @@ def experiment_text(status: ExperimentStatus, width: int, *, edited: bool = Fals
 
     `edited` says that the definition is another one now.
     """
-    line = Text(f"{badge(status.settings)[0]} ", "bold")
+    line = Text(f"{name_of(status.settings)} ", "bold")
     about = f", {ABOUT_ANOTHER}" if edited else ""
     if status.ending is not None or status.stopped:
         return line.append(f"experiment{about}: {ended_text(status)}")
@@ -37,6 +38,13 @@ def experiment_text(status: ExperimentStatus, width: int, *, edited: bool = Fals
     if best := best_text(status):
         line.append(f"  {best}")
     return line.append_text(traffic_text(status.traffic or Traffic()))
+
+
+def name_of(settings: ScannerSettings) -> str:
+    """Return the shortest name of a guardrail, inert: its title, profile or model."""
+    known = settings.guardrail
+    name = known.title or known.profile or known.model
+    return display_start(name, _NAME) if name else badge(settings)[0]
 
 
 def best_text(status: ExperimentStatus) -> str:
@@ -114,7 +122,7 @@ def head_text(status: ExperimentStatus, *, edited: bool = False) -> Text:
         text.append_text(traffic_text(status.traffic or Traffic()))
         text.append(f"\n{display_text(status.step)}", "$text-muted")
         return text.append(
-            f"  {best_text(status)}; a gain counts once its lower bound is above 0", "$text-muted"
+            f"; {best_text(status) or 'no gain is known before the first look'}", "$text-muted"
         )
     text.append(f": {ended_text(status)}\n")
     if status.ending is Ending.PROVEN:

@@ -293,6 +293,7 @@ class MainScreen(Screen[None]):
     @work(exclusive=True, group="begin")
     async def _begin(self) -> None:
         await self.services.open()
+        await self._loaded.experiments.announce()
         if self.services.workspace.opening_note:
             return  # on a small screen another message would hide it
         if self._greeting is Greeting.TOUR and self._loaded.tour.box is None:

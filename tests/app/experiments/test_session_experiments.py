@@ -207,7 +207,7 @@ async def test_an_experiment_that_was_killed_is_offered_at_opening(tmp_path: Pat
         with pytest.raises(asyncio.CancelledError):
             await loop.settle()
     async with session(tmp_path, "resume", 5000) as (loop, fake):
-        assert any("is unfinished: 30 calls made" in one for one in loop.author.messages)
+        assert "is unfinished: 30 calls made" in await loop.services.experiments.unfinished()
         loop.services.experiments.begin()
         await loop.settle()
         status = loop.state.experiment
