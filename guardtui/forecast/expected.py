@@ -14,8 +14,10 @@ from guardtui.forecast.model import MatchProbabilities
 
 Array: TypeAlias = "NDArray[np.floating]"
 
-CLUSTERING = 2.0
-"""Variance of a rate relative to independent errors: similar prompts err alike."""
+VARIANCE = 2.0
+"""Variance of the rates relative to that of the model: similar prompts err alike."""
+DEGREES = 3
+"""Degrees of freedom of the distribution of the rates: large errors are frequent."""
 _DRAWS = 2_000
 _LEVEL = 0.95
 
@@ -46,8 +48,9 @@ def expected_rates(
 ) -> ExpectedRates:
     """Return the rates expected for prompts that belong to the topic or not, bool [N].
 
-    The rates are means of probabilities. Their joint distribution is approximated as normal:
-    variances of single verdicts (times `CLUSTERING`) plus those of the parameters shared by all
+    The rates are means of probabilities. Their joint distribution is approximated as a multivariate
+    t with `DEGREES` degrees of freedom (Lange, Little and Taylor 1989) and `VARIANCE` times the
+    covariance of the model: variances of single verdicts plus those of the parameters shared by all
     prompts (delta method), so that a shift of the operating point moves both rates against each
     other. `before` is the coverage to compare with. For `allow` topics the rates swap; coverage is
     the same.
@@ -60,10 +63,10 @@ def expected_rates(
     slopes = np.stack([chances.slope(belongs), -chances.slope(~belongs)])
     covariance = slopes @ chances.shared @ slopes.T
     covariance += np.diag([_own_variance(chances.match[group]) for group in (belongs, ~belongs)])
-    drawn = np.clip(rates + _standard_draws() @ np.linalg.cholesky(covariance).T, 0.0, 1.0)
+    drawn = np.clip(rates + _t_draws() @ np.linalg.cholesky(covariance).T, 0.0, 1.0)
     smaller = drawn.min(axis=1)
     share = np.array([belongs.mean(), 1 - belongs.mean()])
-    better = None if before is None else float((smaller > before).mean())
+    better = None if before is None else _probability_above(drawn, belongs, before)
     return ExpectedRates(
         _expected(rates[0], drawn[:, 0]),
         _expected(rates[1], drawn[:, 1]),
@@ -73,13 +76,23 @@ def expected_rates(
     )
 
 
+def _probability_above(drawn: Array, belongs: NDArray[np.bool_], before: float) -> float:
+    """Return the probability that coverage is above `before`, from drawn rates [n, 2].
+
+    Rates are rounded to whole prompts: often no verdict of the smaller rate changes.
+    """
+    counts = np.array([np.count_nonzero(belongs), np.count_nonzero(~belongs)])
+    coverage = (np.rint(drawn * counts) / counts).min(axis=1)
+    return float((coverage > before + 1e-9).mean())
+
+
 def _alone(chances: MatchProbabilities, *, matches: bool) -> RateEstimate | None:
     if not len(chances.match):
         return None
     rate = float(chances.match.mean())
     slope = chances.slope(np.ones(len(chances.match), bool))
     variance = float(slope @ chances.shared @ slope) + _own_variance(chances.match)
-    drawn = np.clip(rate + _standard_draws()[:, 0] * np.sqrt(variance), 0.0, 1.0)
+    drawn = np.clip(rate + _t_draws()[:, 0] * np.sqrt(variance), 0.0, 1.0)
     if matches:
         return _expected(rate, drawn)
     return _expected(1 - rate, 1 - drawn)
@@ -87,7 +100,7 @@ def _alone(chances: MatchProbabilities, *, matches: bool) -> RateEstimate | None
 
 def _own_variance(match: Array) -> float:
     """Return the variance of the mean of verdicts, given the shared parameters."""
-    return CLUSTERING * float((match * (1 - match)).sum()) / len(match) ** 2 + 1e-12
+    return float((match * (1 - match)).sum()) / len(match) ** 2 + 1e-12
 
 
 def _expected(value: float, drawn: Array) -> RateEstimate:
@@ -96,7 +109,10 @@ def _expected(value: float, drawn: Array) -> RateEstimate:
 
 
 @cache
-def _standard_draws() -> Array:
-    """Return standard normal draws [n, 2] from a fixed seed: equal input, equal intervals."""
-    draws = np.random.default_rng(20).normal(size=(_DRAWS // 2, 2))
+def _t_draws() -> Array:
+    """Return draws [n, 2] of the t distribution from a fixed seed: equal input, equal intervals."""
+    generator = np.random.default_rng(20)
+    draws = generator.normal(size=(_DRAWS // 2, 2))
+    scale = VARIANCE * (DEGREES - 2) / generator.chisquare(DEGREES, (_DRAWS // 2, 1))
+    draws *= np.sqrt(scale)
     return np.concatenate([draws, -draws])

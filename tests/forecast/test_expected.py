@@ -52,7 +52,9 @@ def test_the_chance_of_being_better_is_near_one_half_where_nothing_changes() -> 
     rates = expected_rates(chances([0.8] * 50 + [0.2] * 50), np.arange(100) < 50, before=0.77)
     assert rates.better is not None
     assert 0.2 < rates.better < 0.8
-    assert expected_rates(chances([0.9] * 50 + [0.1] * 50), np.arange(100) < 50, 0.5).better == 1
+    likely_equal = expected_rates(chances([1.0] * 10 + [1e-3] * 10), np.arange(20) < 10, before=1.0)
+    assert likely_equal.better == 0
+    assert expected_rates(chances([0.9] * 50 + [0.1] * 50), np.arange(100) < 50, 0.5).better > 0.99
 
 
 def test_intervals_hold_at_least_nine_times_in_ten() -> None:
