@@ -18,6 +18,8 @@ VARIANCE = 2.0
 """Variance of the rates relative to that of the model: similar prompts err alike."""
 DEGREES = 3
 """Degrees of freedom of the distribution of the rates: large errors are frequent."""
+FIRST_SCAN_WIDTH = 0.7
+"""Width of the intervals of a first scan relative to the model's, which allow for an edit."""
 _DRAWS = 2_000
 _LEVEL = 0.95
 
@@ -63,7 +65,9 @@ def expected_rates(
     slopes = np.stack([chances.slope(belongs), -chances.slope(~belongs)])
     covariance = slopes @ chances.shared @ slopes.T
     covariance += np.diag([_own_variance(chances.match[group]) for group in (belongs, ~belongs)])
-    drawn = np.clip(rates + _t_draws() @ np.linalg.cholesky(covariance).T, 0.0, 1.0)
+    ends = [_certain(chances.match[belongs]), _certain(chances.match[~belongs])]
+    least, most = (ends[0][0], 1 - ends[1][1]), (ends[0][1], 1 - ends[1][0])
+    drawn = np.clip(rates + _t_draws() @ np.linalg.cholesky(covariance).T, least, most)
     smaller = drawn.min(axis=1)
     share = np.array([belongs.mean(), 1 - belongs.mean()])
     better = None if before is None else _probability_above(drawn, belongs, before)
@@ -86,16 +90,67 @@ def _probability_above(drawn: Array, belongs: NDArray[np.bool_], before: float) 
     return float((coverage > before + 1e-9).mean())
 
 
+def averaged_with_counts(
+    rates: ExpectedRates, belongs: NDArray[np.bool_], matched: NDArray[np.int8]
+) -> ExpectedRates:
+    """Return the rates of a first scan: the average of the model's with those of its answers.
+
+    `matched` int8 [N] are the answers so far (negative if open), on prompts that are like the open
+    ones. The model is shrunk to what the features say, counting is not, and their errors differ: a
+    class without errors counts three times as much as the model. Intervals are `FIRST_SCAN_WIDTH`
+    as wide as the model's, and half a prompt wider; as in `coverage_interval`, the ends of coverage
+    are the smaller ones.
+    """
+
+    def averaged(rate: RateEstimate | None, group: NDArray[np.bool_]) -> RateEstimate | None:
+        answered = int(np.count_nonzero(group & (matched >= 0)))
+        if rate is None or not answered:
+            return rate
+        right = int(np.count_nonzero(group & (matched == belongs)))
+        total = int(np.count_nonzero(group))
+        weight = 0.75 if right == answered else 0.5
+        value = (1 - weight) * rate.value + weight * right / answered
+        low = value - FIRST_SCAN_WIDTH * (rate.value - rate.low) - 0.5 / total
+        high = value + FIRST_SCAN_WIDTH * (rate.high - rate.value) + 0.5 / total
+        return RateEstimate(
+            value, max(low, right / total), min(high, 1 - (answered - right) / total)
+        )
+
+    tpr, tnr = averaged(rates.tpr, belongs), averaged(rates.tnr, ~belongs)
+    if tpr is None or tnr is None or rates.accuracy is None:
+        return ExpectedRates(tpr, tnr, None, tpr or tnr)
+    coverage = RateEstimate(
+        min(tpr.value, tnr.value), min(tpr.low, tnr.low), min(tpr.high, tnr.high)
+    )
+    share = float(belongs.mean())
+    accuracy = RateEstimate(
+        *(
+            share * first + (1 - share) * second
+            for first, second in (
+                (tpr.value, tnr.value),
+                (tpr.low, tnr.low),
+                (tpr.high, tnr.high),
+            )
+        )
+    )
+    return ExpectedRates(tpr, tnr, coverage, accuracy, rates.better)
+
+
 def _alone(chances: MatchProbabilities, *, matches: bool) -> RateEstimate | None:
     if not len(chances.match):
         return None
     rate = float(chances.match.mean())
     slope = chances.slope(np.ones(len(chances.match), bool))
     variance = float(slope @ chances.shared @ slope) + _own_variance(chances.match)
-    drawn = np.clip(rate + _t_draws()[:, 0] * np.sqrt(variance), 0.0, 1.0)
+    drawn = np.clip(rate + _t_draws()[:, 0] * np.sqrt(variance), *_certain(chances.match))
     if matches:
         return _expected(rate, drawn)
     return _expected(1 - rate, 1 - drawn)
+
+
+def _certain(match: Array) -> tuple[float, float]:
+    """Return the smallest and the largest possible share of matches: answers are certain."""
+    return float((match == 1).mean()), float((match > 0).mean())
 
 
 def _own_variance(match: Array) -> float:

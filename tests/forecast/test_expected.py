@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from guardtui.forecast.expected import expected_rates
+from guardtui.forecast.expected import averaged_with_counts, expected_rates
 from guardtui.forecast.model import MatchProbabilities, VerdictModel
 from tests.forecast.guardrails import MadeUp
 
@@ -93,3 +93,30 @@ def test_answers_that_have_come_are_certain() -> None:
     exact = min(true[belongs].mean(), 1 - true[~belongs].mean())
     assert whole.value == pytest.approx(exact)
     assert width(200) < 1e-4
+
+
+def test_a_first_scan_averages_the_model_with_counting() -> None:
+    belongs = np.arange(40) < 20
+    matched = np.full(40, -2, np.int8)
+    matched[:10], matched[20:30] = [1] * 8 + [0] * 2, 0
+    model = expected_rates(chances([0.9] * 20 + [0.2] * 20).with_answers(matched), belongs)
+    rates = averaged_with_counts(model, belongs, matched)
+    assert rates.tpr is not None
+    assert rates.tpr.value == pytest.approx((0.85 + 0.8) / 2)
+    assert rates.tnr is not None
+    assert rates.tnr.value == pytest.approx(0.25 * 0.9 + 0.75)  # without errors
+    assert rates.coverage is not None
+    assert rates.coverage.value == rates.tpr.value
+    assert rates.accuracy is not None
+    assert rates.accuracy.value == pytest.approx((rates.tpr.value + rates.tnr.value) / 2)
+    for rate, least, most in ((rates.tpr, 0.4, 0.9), (rates.tnr, 0.5, 1.0)):
+        assert least <= rate.low < rate.value < rate.high <= most
+
+
+def test_a_first_scan_of_one_class_has_no_coverage() -> None:
+    matched = np.array([1, 0, -2, -2], np.int8)
+    model = expected_rates(chances([0.9] * 4).with_answers(matched), np.ones(4, bool))
+    rates = averaged_with_counts(model, np.ones(4, bool), matched)
+    assert rates.tnr is rates.coverage is None
+    assert rates.tpr is not None
+    assert rates.accuracy == rates.tpr
