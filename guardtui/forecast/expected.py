@@ -97,9 +97,11 @@ def averaged_with_counts(
 
     `matched` int8 [N] are the answers so far (negative if open), on prompts that are like the open
     ones. The model is shrunk to what the features say, counting is not, and their errors differ: a
-    class without errors counts three times as much as the model. Intervals are `FIRST_SCAN_WIDTH`
-    as wide as the model's, and half a prompt wider; as in `coverage_interval`, the ends of coverage
-    are the smaller ones.
+    class without errors counts three times as much as the model. For coverage the two rates are
+    shrunk towards each other by half of the variance of their difference (James and Stein; Efron
+    and Morris 1975), since the smaller of two estimates is too low. Intervals are as wide as
+    `FIRST_SCAN_WIDTH` of the model's, and half a prompt wider; as in `coverage_interval`, the ends
+    of coverage are the smaller ones.
     """
 
     def averaged(rate: RateEstimate | None, group: NDArray[np.bool_]) -> RateEstimate | None:
@@ -119,9 +121,16 @@ def averaged_with_counts(
     tpr, tnr = averaged(rates.tpr, belongs), averaged(rates.tnr, ~belongs)
     if tpr is None or tnr is None or rates.accuracy is None:
         return ExpectedRates(tpr, tnr, None, tpr or tnr)
-    coverage = RateEstimate(
-        min(tpr.value, tnr.value), min(tpr.low, tnr.low), min(tpr.high, tnr.high)
-    )
+    variance = 0.0
+    for rate, group in ((tpr, belongs), (tnr, ~belongs)):
+        answered, total = np.count_nonzero(group & (matched >= 0)), np.count_nonzero(group)
+        spread = max(rate.value * (1 - rate.value), 0.01)
+        variance += spread * (1 - answered / total) / max(1, answered)
+    apart = abs(tpr.value - tnr.value)
+    shrunk = apart * variance / (variance + 2 * apart**2) if apart else 0.0
+    high = min(tpr.high, tnr.high)
+    value = min(min(tpr.value, tnr.value) + shrunk / 2, high)
+    coverage = RateEstimate(value, min(tpr.low, tnr.low), high)
     share = float(belongs.mean())
     accuracy = RateEstimate(
         *(

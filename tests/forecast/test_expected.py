@@ -106,7 +106,7 @@ def test_a_first_scan_averages_the_model_with_counting() -> None:
     assert rates.tnr is not None
     assert rates.tnr.value == pytest.approx(0.25 * 0.9 + 0.75)  # without errors
     assert rates.coverage is not None
-    assert rates.coverage.value == rates.tpr.value
+    assert rates.tpr.value < rates.coverage.value < rates.tpr.value + 0.02
     assert rates.accuracy is not None
     assert rates.accuracy.value == pytest.approx((rates.tpr.value + rates.tnr.value) / 2)
     for rate, least, most in ((rates.tpr, 0.4, 0.9), (rates.tnr, 0.5, 1.0)):
