@@ -1,0 +1,1 @@
+"""Experiments: candidate definitions measured on the guardrail itself."""
