@@ -214,6 +214,23 @@ def _read_columns(count: int, content: bytes) -> dict[str, NDArray[Any]]:
     return arrays
 
 
+def pack_prompts(keys: NDArray[np.uint64], expected: NDArray[np.bool_]) -> bytes:
+    """Return the keys and labels of prompts ([N] each), compressed."""
+    return zlib.compress(keys.astype("<u8").tobytes() + expected.tobytes(), 1)
+
+
+def read_prompts(packed: bytes) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """Return the keys and labels of packed prompts. Raises ValueError, zlib.error."""
+    content = zlib.decompress(packed)
+    count, rest = divmod(len(content), 9)
+    if rest:
+        raise ValueError("the columns have another length")
+    return (
+        np.frombuffer(content, "<u8", count).astype(np.uint64),
+        np.frombuffer(content, np.bool_, count, 8 * count),
+    )
+
+
 def _with_not_asked(
     triggered: NDArray[np.int8], errors: dict[int, str]
 ) -> tuple[NDArray[np.int8], dict[int, str]]:

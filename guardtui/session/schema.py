@@ -74,6 +74,21 @@ CREATE TABLE trial (
 # Guardrails were sentences; they become objects, in the same columns.
 _SCHEMA_8 = ""
 
+# Plans of experiments on a guardrail, and each verdict as it arrives: `definition` 0 is the current
+# one. `owner` is the process that runs it, `ending` empty until it has ended.
+_SCHEMA_9 = """
+CREATE TABLE experiment (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL REFERENCES session(id),
+  created TEXT NOT NULL, topic TEXT NOT NULL, scanner TEXT NOT NULL, prompt_set TEXT NOT NULL,
+  prompts BLOB NOT NULL, candidates TEXT NOT NULL, seed INTEGER NOT NULL,
+  calls INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',
+  ending TEXT NOT NULL DEFAULT '', kept INTEGER);
+CREATE TABLE experiment_verdict (
+  experiment INTEGER NOT NULL REFERENCES experiment(id), definition INTEGER NOT NULL,
+  row INTEGER NOT NULL, triggered INTEGER NOT NULL, score REAL, texts TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (experiment, definition, row)) WITHOUT ROWID;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _SCHEMA_1,
     _SCHEMA_2,
@@ -83,6 +98,7 @@ MIGRATIONS: tuple[str, ...] = (
     _SCHEMA_6,
     _SCHEMA_7,
     _SCHEMA_8,
+    _SCHEMA_9,
 )
 """One script for each version of the schema; its version is the number of scripts that have run."""
 

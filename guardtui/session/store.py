@@ -22,7 +22,7 @@ from guardtui.session.stored_json import read_json
 if TYPE_CHECKING:
     from guardtui.session.session import Decision, Iteration
 
-_UNREADABLE = (
+UNREADABLE = (
     ValueError,
     LookupError,
     TypeError,
@@ -167,7 +167,7 @@ class SessionStore:
             ).fetchall()
         try:
             return [read_iteration(*row) for row in rows]
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             kind = type(error).__name__
             raise StoreError(
                 f"{self.path}: an iteration cannot be read ({kind})\n  {DAMAGED}"

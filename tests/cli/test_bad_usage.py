@@ -231,8 +231,7 @@ WORDINGS --writer http://a.b/v1         | --writer: 'http://a.b/v1' has no model
 WORDINGS --writer http://a.b/v1#m       | --writer: http://a.b would send
 WORDINGS --writer https://b.c/v1#m      | GUARDTUI_MODEL_KEYS=
 
-guardrails check                        | name one guardrail
-guardrails check fast --guardrail prod  | name one guardrail
+guardrails check                        | Missing argument 'NAME'
 guardrails --keys judge list            | cannot be combined
 guardrails --keys other                 | is not one of
 guardrails template judge -o none/x.txt | none/x.txt: no folder none
@@ -281,17 +280,16 @@ config set keys screen.keep=f3          | 'f3' is taken by screen.discard
 config set keys screen.keep             | is not of the form
 config chek                             | No such command
 config --path check                     | --path cannot be combined with a command
-new                                     | --name, --description, --intent, --example: missing
+new                                     | NAME, --description, --intent, --example: missing
 new Tea --description Tea --intent allow | --example: missing, and there is no terminal to ask
 NEW                                     | 1 example: at least 2 are needed
 NEW --example b --example a             | --example 3 is the same as one before it
-NEW --example b --name Coffee           | NAME and --name differ
 NEW --example b --folder gone           | gone: no such folder
 NEW --example b --intent deny           | 'deny' is not one of
 NEW --example '\x07'                    | --example 2 holds a control character
 new '' --description Tea                | name is empty
-new '\x1b]52;c;x\x07' --description Tea | --name holds a control character ('\\x1b')
-new caf\udce9 --description Tea         | --name holds bytes that are not UTF-8
+new '\x1b]52;c;x\x07' --description Tea | NAME holds a control character ('\\x1b')
+new caf\udce9 --description Tea         | NAME holds bytes that are not UTF-8
 new LONG --description Tea              | name has 300 bytes, 200 more than the 100 allowed
 sandbox --fault 429                     | write KIND=SHARE
 sandbox --fault nonsense=1              | unknown fault 'nonsense'

@@ -40,6 +40,10 @@ class Answering(Protocol):
     def settings(self) -> ScannerSettings:
         """Settings of the guardrail whose verdicts these are."""
 
+    @property
+    def calls(self) -> int:
+        """Number of verdicts that the service was asked for so far; cached ones do not count."""
+
     async def __aenter__(self) -> Self:
         """Prepare the guardrail. Raises ScannerError, AirsError, ServiceError and StoreError."""
 
@@ -56,8 +60,9 @@ class Answering(Protocol):
     ) -> None:
         """Ask for all wanted verdicts; each arrives once, as soon as it is known.
 
-        A request that failed arrives as a verdict with a problem. Cancelling stops soon; what
-        arrived is kept by the caller. Raises ScannerError if nothing can be asked.
+        A request that failed arrives as a verdict with a problem; a row that was not asked, since
+        the budget is spent or too many requests failed, may not arrive. Cancelling stops soon;
+        what arrived is kept by the caller. Raises ScannerError if nothing can be asked.
         """
 
     def hold(self, held: bool) -> None:

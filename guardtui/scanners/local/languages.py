@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from functools import cache
 from typing import Any
 
@@ -91,6 +92,7 @@ _PLAINLY_ENGLISH = re.compile(
     re.IGNORECASE,
 )
 _ENGLISH_WORDS = 2
+_LOADING = threading.Lock()  # threads that need it at the same moment load it once
 
 
 def language_of(text: str) -> str:
@@ -104,7 +106,9 @@ def language_of(text: str) -> str:
         return "en"
     if not any(character.isalpha() for character in part):
         return ""
-    code, share = _identifier().classify(part.encode("utf-8", "replace").decode("utf-8"))
+    with _LOADING:
+        identifier = _identifier()
+    code, share = identifier.classify(part.encode("utf-8", "replace").decode("utf-8"))
     return code if share >= SURE else ""
 
 

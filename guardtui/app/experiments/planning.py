@@ -1,0 +1,217 @@
+"""Plans of experiments: which candidates are tried, and how many calls that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guardtui.advice.candidates import Candidate, CandidateKind
+from guardtui.advice.engine_objective import EngineObjective
+from guardtui.advice.engine_scores import open_scores
+from guardtui.advice.experiment import Experiment
+from guardtui.advice.experiment_candidates import best_edits, with_subsets
+from guardtui.advice.objective import OwnPrompts, Stopped
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.evaluation import Evaluation, should_trigger
+from guardtui.domain.guardrail import ScannerSettings
+from guardtui.domain.operating_point import at_threshold
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.sweep import stratified_folds
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import is_answered
+from guardtui.scanners.base import Report
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.experiments import ExperimentRecord, answered_by_any
+from guardtui.session.workspace import now
+
+Bools: TypeAlias = "NDArray[np.bool_]"
+
+SEED = 11
+"""Determines the order of the prompts."""
+
+
+class ExperimentError(GuardtuiError):
+    """An experiment cannot be made; the message says why, and a remedy."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """Numbers of calls: the fewest and the most, and those of scanning every candidate whole.
+
+    `current` of them are for the verdicts on the current definition.
+    """
+
+    least: int
+    most: int
+    whole: int
+    current: int
+
+    @property
+    def expected(self) -> int:
+        """The middle between the fewest and the most."""
+        return (self.least + self.most) // 2
+
+
+def gathered(
+    topic: Topic,
+    prompts: PromptSet,
+    wordings: Sequence[Candidate],
+    engine: LocalScanner,
+    report: Report = lambda progress: None,
+    stopped: Stopped = lambda: False,
+) -> tuple[Candidate, ...]:
+    """Return the candidates: wordings with subsets of their examples, else the engine's edits.
+
+    A wording with examples of its own also comes with those of the definition. Blocks. Raises
+    ExperimentError if there are none, and ScannerError.
+    """
+    if wordings:
+        found = with_subsets(topic, [own for wording in wordings for own in _both(topic, wording)])
+        if not found:
+            raise ExperimentError(
+                "no wording differs from the definition within the limits\n  give other wordings"
+            )
+        return tuple(found)
+    scores = open_scores(engine, prompts, report, stopped)
+    if scores is None:
+        return ()
+    objective = EngineObjective(scores, np.arange(len(prompts), dtype=np.intp), fitted=True)
+    edits = best_edits(objective, topic, stopped=stopped) or ()
+    if not edits and not stopped():
+        raise ExperimentError("no edit of its examples to try\n  give wordings of your own")
+    return tuple(edits)
+
+
+def _both(topic: Topic, wording: Candidate) -> list[Candidate]:
+    if wording.topic.examples in ((), topic.examples):
+        return [wording]
+    own = wording.topic.model_copy(update={"examples": topic.examples})
+    return [wording, replace(wording, topic=own)]
+
+
+def recorded(
+    evaluations: Sequence[Evaluation], topic: Topic, settings: ScannerSettings, prompt_set: str
+) -> Evaluation | None:
+    """Return the newest recorded evaluation of a definition by a guardrail, or None.
+
+    A decision model's is taken at the threshold of `settings`.
+    """
+    for evaluation in reversed(evaluations):
+        own = evaluation.settings
+        if (
+            answered_by_any(own.guardrail) == answered_by_any(settings.guardrail)
+            and not own.is_forecast
+            and evaluation.key.same_subject(topic, prompt_set)
+            and evaluation.metrics.total
+        ):
+            if settings.threshold is None or own.threshold == settings.threshold:
+                return evaluation
+            return at_threshold(evaluation, settings.threshold, settings.threshold_source)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Which prompts count for which candidates, and in which order they are asked."""
+
+    prompts: PromptSet
+    topic: Topic
+    candidates: tuple[Candidate, ...]
+    seed: int = SEED
+
+    def experiment(self, triggered: NDArray[np.int8] | None = None) -> Experiment:
+        """Return the experiment before its first verdict.
+
+        `triggered` are the current definition's verdicts, int8 [N] (`Triggered`), or None before
+        they are known. Examples of a definition do not count, nor prompts without its verdict.
+        """
+        prompts, rows = self.prompts, np.arange(len(self.prompts), dtype=np.intp)
+        definition = Candidate(self.topic, CandidateKind.COMPLETE, "")
+        counted = OwnPrompts(prompts, rows).counted([definition, *self.candidates])
+        right = np.ones(len(prompts), bool)
+        if triggered is not None:
+            right = self.right(triggered)
+            counted &= is_answered(triggered)
+        order = np.argsort(
+            stratified_folds(prompts.expected, len(prompts), self.seed, prompts.keys),
+            kind="stable",
+        )
+        return Experiment(right, prompts.expected, counted[0] & counted[1:], order)
+
+    def right(self, triggered: NDArray[np.int8]) -> Bools:
+        """Return which verdicts (int8 [N]) are right, bool [N]."""
+        duty = should_trigger(self.prompts.expected, self.topic.intent)
+        right: Bools = triggered == duty
+        return right
+
+    def calls(self, known: Evaluation | None) -> Calls:
+        """Return the numbers of calls, where verdicts on the definition are `known`."""
+        missing = len(self.prompts)
+        if known is not None:
+            missing -= int(np.count_nonzero(is_answered(known.verdicts.triggered)))
+        least, most = self.experiment().calls_left()
+        whole = missing + len(self.candidates) * len(self.prompts)
+        return Calls(missing + least, missing + most, whole, missing)
+
+    def within(self, calls: int, known: Evaluation | None) -> Design:
+        """Return the design with the first candidates whose experiment ends within these calls.
+
+        At least one stays.
+        """
+        count = len(self.candidates)
+        design = self
+        while count > 1 and design.calls(known).most > calls:
+            count -= 1
+            design = replace(self, candidates=self.candidates[:count])
+        return design
+
+    def record(self, settings: ScannerSettings) -> ExperimentRecord:
+        """Return the experiment to store."""
+        return ExperimentRecord(
+            0,
+            now(),
+            self.topic,
+            settings,
+            self.prompts.fingerprint,
+            self.prompts.keys,
+            self.prompts.expected,
+            tuple((one.topic, _details(one)) for one in self.candidates),
+            self.seed,
+        )
+
+
+def _details(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "kind": candidate.kind.value,
+        "change": candidate.change,
+        "sources": candidate.sources,
+        "origin": candidate.origin,
+        "why": candidate.why,
+    }
+
+
+def design_of(record: ExperimentRecord, prompts: PromptSet) -> Design:
+    """Return the design of a stored experiment."""
+    return Design(
+        prompts,
+        record.topic,
+        tuple(_candidate(topic, details) for topic, details in record.candidates),
+        record.seed,
+    )
+
+
+def _candidate(topic: Topic, details: Mapping[str, Any]) -> Candidate:
+    return Candidate(
+        topic,
+        CandidateKind(details["kind"]),
+        str(details["change"]),
+        tuple(map(str, details["sources"])),
+        str(details["origin"]),
+        str(details["why"]),
+    )
