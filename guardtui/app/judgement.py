@@ -89,7 +89,7 @@ def labels_to_decide(significance: Significance) -> int | None:
     more = total * max(0.0, (_POWER * reach / change) ** 2 - 1)
     if more > MOST_LABELS:
         return None
-    unit = 10 ** max(0, len(str(int(more))) - 2)
+    unit: int = 10 ** max(0, len(str(int(more))) - 2)
     return max(1, round(more / unit) * unit)
 
 
@@ -109,7 +109,7 @@ def _incomplete(state: AppState, evaluation: Evaluation) -> Judgement | None:
     more, which = few[0]
     text = f"add {more} that {which} trigger"
     if len(few) == 2:
-        text = f"add {more} that should trigger, {few[1][0]} that should not"
+        text = f"add {more} to trigger, {few[1][0]} not to"
     return Judgement(Worth.WARNING, f"too few to tell: {text}")
 
 

@@ -19,7 +19,7 @@ from guardtui.domain.estimates import partial_rates
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings, forecast_settings
 from guardtui.domain.prompts import build_prompt_set
-from guardtui.domain.significance import change_intervals
+from guardtui.domain.significance import Pairs, change_intervals
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.session.session import PLATEAU
@@ -106,7 +106,8 @@ def test_a_judgement_never_exceeds_its_interval_and_names_what_decides(
         assert not judgement.text.startswith(("better", "worse"))
     if settings is ENGINE and judgement.worth in (Worth.BETTER, Worth.WORSE):
         assert "for the engine; a scan of the guardrail decides" in judgement.text
-    assert len(judgement.text) <= 56
+    sign = 2 * (judgement.worth is Worth.WARNING)
+    assert len(judgement.text) + sign <= 56, "it fits into the pane at 120 columns"
     assert judgement.text[-1] != "."
 
 
@@ -116,7 +117,7 @@ def test_a_judgement_never_exceeds_its_interval_and_names_what_decides(
         ((0, 0), "no coverage: add prompts that should trigger"),
         ((30, 0), "no coverage: add prompts that should not trigger"),
         ((30, 9), "too few to tell: add 1 that should not trigger"),
-        ((3, 2), "too few to tell: add 7 that should trigger, 8 that should not"),
+        ((3, 2), "too few to tell: add 7 to trigger, 8 not to"),
     ],
 )
 def test_without_enough_labels_it_says_which_to_add(of: tuple[int, int], text: str) -> None:
@@ -212,7 +213,7 @@ def test_an_edit_that_only_moves_the_level_says_how_to_move_it_back(
 ) -> None:
     before = evaluated((32, 32), (40, 40), name="old", scores=(0.55, 0.45))
     now = evaluated(right, (40, 40), scores=(0.9, 0.1), seed=1)
-    now = replace(now, topic=Topic(name="new", examples=[f"e{k}" for k in range(examples)]))
+    now = replace(now, topic=Topic(name="new", examples=tuple(f"e{k}" for k in range(examples))))
     assert judged(now, before) == Judgement(Worth.UNSURE, text)
 
 
@@ -236,12 +237,8 @@ def test_so_many_more_labels_would_show_the_observed_change(
         return
     assert 0 < more <= MOST_LABELS
     pairs = significance.pairs
-    factor = 1 + more / pairs.total
-    grown = replace(
-        pairs,
-        positive=tuple(round(count * factor) for count in pairs.positive),
-        negative=tuple(round(count * factor) for count in pairs.negative),
-    )
+    positive, negative = np.round(pairs.table * (1 + more / pairs.total)).astype(int).tolist()
+    grown = Pairs(tuple(positive), tuple(negative))
     interval = change_intervals(grown)["coverage"]
     assert interval is not None
     assert interval.low > 0 or interval.high < 0

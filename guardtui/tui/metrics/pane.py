@@ -182,11 +182,10 @@ def shown_rates(shown: Dashboard) -> Mapping[str, ShownRate]:
             rates[name] = _estimated(expected, "if scanned", change)
         return rates
     comparison, intervals = shown.state.comparison, shown.evaluation.intervals
-    whole = partial is None or partial.sampled
-    estimates = {} if whole or partial.estimate is None else partial.estimate.rates
+    estimates = {} if partial is None or partial.estimate is None else partial.estimate.rates
     for name in RATE_TITLES:
         value: float | None = getattr(metrics, name)
-        if whole:
+        if partial is None or partial.sampled:
             change = None if comparison is None else comparison.deltas[name]
             note = "on new prompts" if name == "coverage" else ""
             interval = intervals.get(name)

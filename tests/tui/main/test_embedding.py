@@ -137,7 +137,7 @@ async def test_the_scanner_dialog_opens_at_once_and_has_no_fit(path: Path, held:
         await pilot.press("f9")
         await until(pilot, lambda: isinstance(app.screen, ScannerDialog))
         await pilot.pause()
-        assert "No threshold is fitted: 40 of 60 prompts are still being embedded" in frame(app)
+        assert "Its value is not known yet: 40 of 60 prompts are still being embed" in frame(app)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main_screen(app))
 

@@ -173,7 +173,7 @@ def test_the_line_of_a_scan_counts_the_verdicts_that_are_shown() -> None:
 @pytest.mark.parametrize(
     ("counts", "told"),
     [
-        ((3, 2), "⚠ too few to tell: add 7 that should trigger, 8 that should not"),
+        ((3, 2), "⚠ too few to tell: add 7 to trigger, 8 not to"),
         ((4, 50), "⚠ too few to tell: add 6 that should trigger"),
         ((50, 9), "⚠ too few to tell: add 1 that should not trigger"),
     ],
@@ -196,8 +196,8 @@ def test_six_lines_say_what_an_edit_did(intent: Intent) -> None:
     )
     if intent is Intent.ALLOW:  # prompts that do not belong should trigger
         before, after = (replace(one, expected=~one.expected) for one in (before, after))
-    history, best = [0.9, 0.4], {"best": 0, "best_coverage": 0.9, "best_recorded": 0.9}
-    lines = lines_of(dashboard(after, before, history=history, **best))
+    shown = replace(dashboard(after, before), history=[0.9, 0.4], best=0, best_coverage=0.9)
+    lines = lines_of(shown)
     assert lines == [
         "coverage 0.400 ▼ -0.500  [0.27 – 0.54] on new prompts",
         "TPR 0.400 ▼       TNR 1.000 ─",
