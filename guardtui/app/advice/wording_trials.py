@@ -57,12 +57,12 @@ class TypeWordings(Question[WordingRequest]):
     key cannot be stored, `problem` why the last answer was invalid; each may be "".
     """
 
-    tried_on: str = ""
     offered: WordingRequest = WordingRequest()
     origin: str = ""
     key_origin: str = ""
     no_keyring: str = ""
     problem: str = ""
+    tried_on: str = ""
 
 
 # --- a trial ------------------------------------------------------------------------------
@@ -182,8 +182,8 @@ class WordingTrials:
                 if request.writer:
                     await self._use(request)
             except (GuardtuiError, ValueError) as error:
-                question = TypeWordings(
-                    tried_on, request, no_keyring=question.no_keyring, problem=str(error)
+                question = replace(
+                    question, offered=request, origin="", key_origin="", problem=str(error)
                 )
             else:
                 return request
@@ -192,10 +192,13 @@ class WordingTrials:
     async def _question(self, tried_on: str) -> TypeWordings:
         connections = self._connections
         if self._declined:
-            return TypeWordings(tried_on, no_keyring=await asyncio.to_thread(why_no_keyring))
-        return await asyncio.to_thread(
-            offered, tried_on, connections.options, connections.remembered_writer
+            return TypeWordings(
+                tried_on=tried_on, no_keyring=await asyncio.to_thread(why_no_keyring)
+            )
+        question = await asyncio.to_thread(
+            offered, connections.options, connections.remembered_writer
         )
+        return replace(question, tried_on=tried_on)
 
     async def _use(self, request: WordingRequest) -> None:
         """Use the writer, and store its typed key if requested; the key comes first."""
@@ -282,7 +285,7 @@ class WordingTrials:
         return MeasuredWordings(draft.topic, proposals, (*notes, *draft.notes), measure)
 
 
-def offered(tried_on: str, options: RemoteOptions, remembered: str) -> TypeWordings:
+def offered(options: RemoteOptions, remembered: str) -> TypeWordings:
     """Return the question with the writer in use, or else the remembered one, and its key.
 
     Blocks, since it reads the keyring.
@@ -293,13 +296,13 @@ def offered(tried_on: str, options: RemoteOptions, remembered: str) -> TypeWordi
             options = with_writer(options, remembered)
         except (GuardtuiError, ValueError):  # reported when it is used
             request = WordingRequest(writer=remembered)
-            return TypeWordings(tried_on, request, BEFORE, no_keyring=why_no_keyring())
+            return TypeWordings(request, BEFORE, no_keyring=why_no_keyring())
     writer = options.wording_model
     if writer is None:
-        return TypeWordings(tried_on, no_keyring=why_no_keyring())
+        return TypeWordings(no_keyring=why_no_keyring())
     model = writer.models[0]
     key_origin = ""
     if model.key is not None:
         key_origin = model.key_variable or options.keys.origin(model_account(model)) or "in use"
     request = WordingRequest(writer=model.full)
-    return TypeWordings(tried_on, request, origin, key_origin, why_no_keyring())
+    return TypeWordings(request, origin, key_origin, why_no_keyring())
