@@ -178,7 +178,7 @@ class ExperimentPage(EditList[str]):
             keys = "p continues" if self._shown.held else "p pauses"
             keys += " · x stops · Esc, it goes on"
         elif self._shown.best is not None:
-            keys = "Enter or k keeps the proven edit · n another experiment · Esc"
+            keys = "k keeps the best proven edit · n another experiment · Esc"
         elif self._shown.stopped:
             keys = "Enter goes on · n another experiment · Esc"
         else:
@@ -186,11 +186,12 @@ class ExperimentPage(EditList[str]):
         self.query_one(".page").border_subtitle = keys
 
     def take(self, index: int) -> None:
-        """Keep what is proven, or go on with a stopped experiment."""
+        """Keep the best of what is proven, or go on with a stopped experiment."""
         if self._under_way():
             return
         if self._shown.best is not None:
-            self.dismiss("keep")
+            if self._order[index] == self._shown.best:  # no other one is kept
+                self.dismiss("keep")
         elif self._shown.stopped:
             self.dismiss("again")
 

@@ -126,7 +126,7 @@ def head_text(status: ExperimentStatus, *, edited: bool = False) -> Text:
         )
     text.append(f": {ended_text(status)}\n")
     if status.ending is Ending.PROVEN:
-        hint = "The gain in brackets holds with 95 % for all candidates together; the ✓ can be kept"
+        hint = "The bound in brackets holds with 95 % for all edits together; only the best is kept"
     elif status.ending is not None:
         found = alive(status.candidates)
         hint = (
