@@ -123,8 +123,8 @@ class ModelObjective:
         interval = change_intervals(pairs, confidence)["coverage"]
         change = observed_changes(pairs)["coverage"]
         if interval is None or change is None:
-            return Gain(0.0, -1.0, 1.0, proven=False)
-        return Gain(change, interval.low, interval.high, proven=interval.low > 0)
+            return Gain(0.0, -1.0, 1.0, likely=False)
+        return Gain(change, interval.low, interval.high, likely=interval.low > 0)
 
     def judge(self, topic: Topic, appraisal: Appraisal, rows: Rows) -> NDArray[np.bool_]:
         """Return whether prompts of the set match the appraised wording, bool [n]."""

@@ -221,7 +221,6 @@ REFINE --time -5                        | is not a time like 60s, 5m or 1h
 REFINE --time 1d                        | is not a time like 60s, 5m or 1h
 REFINE --time 25h                       | is not a time like 60s, 5m or 1h
 REFINE --time nan                       | is not a time like 60s, 5m or 1h
-REFINE --objective luck                 | --objective
 REFINE --count 5                        | --count needs --guardrail decision:URL#MODEL
 WORDINGS --count 1                      | --count
 WORDINGS --wordings none.txt            | none.txt
