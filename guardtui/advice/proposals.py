@@ -102,8 +102,6 @@ class Proposal:
     fixes: Rows
     regressions: Rows
     held_out: HeldOut | None = None
-    threshold: float | None = None
-    """The threshold of a decision model that it was chosen at, or None."""
     origin: str = ""
     """Where a wording is from, or ""."""
     why: str = ""
@@ -125,7 +123,7 @@ class Proposal:
     @property
     def gain_text(self) -> str:
         """The gain, and which guardrail it is for."""
-        return f"for the {self._measured_by}: {self.gain.text}"
+        return f"for the engine: {self.gain.text}"
 
     @property
     def figures(self) -> str:
@@ -135,15 +133,11 @@ class Proposal:
     @property
     def short_figures(self) -> str:
         """The same without intervals."""
-        text = f"{self._measured_by} {self.gain.short_text}"
+        text = f"engine {self.gain.short_text}"
         known = self.forecast
         if known is None:
             return text
         return f"{text} · {known.guardrail} ≈ {change_text(known.coverage.value)}"
-
-    @property
-    def _measured_by(self) -> str:
-        return "engine" if self.threshold is None else "decision model"
 
     @property
     def transfer_text(self) -> str:
@@ -218,7 +212,6 @@ def propose(
         fixes=rows[counted & now & ~was],
         regressions=rows[counted & was & ~now],
         held_out=final_check,
-        threshold=after.threshold,
         origin=final.origin,
         why=final.why,
         separation=separation,

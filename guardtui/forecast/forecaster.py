@@ -19,7 +19,12 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered
 from guardtui.forecast.engine_features import EngineReader
-from guardtui.forecast.expected import ExpectedRates, expected_change, expected_rates
+from guardtui.forecast.expected import (
+    ExpectedRates,
+    averaged_with_counts,
+    expected_change,
+    expected_rates,
+)
 from guardtui.forecast.model import (
     Repeats,
     ScannedDefinition,
@@ -197,21 +202,27 @@ class Forecaster:
         stopped: Stopped = lambda: False,
         answered: NDArray[np.int8] | None = None,
         among: NDArray[np.bool_] | None = None,
+        *,
+        first_scan: bool = False,
     ) -> Forecast | None:
         """Forecast a definition; returns None if stopped.
 
-        `answered` int8 [N] are verdicts of the guardrail on it so far (`Triggered`). `among` (bool
-        [N]) restricts the rates to these prompts (default: all).
+        `answered` int8 [N] are verdicts of the guardrail on it so far (`Triggered`). In a
+        `first_scan` the model knows no others, and the rates are averaged with theirs. `among`
+        (bool [N]) restricts the rates to these prompts (default: all).
         """
         reading = self._reader.read(topic, self._prompts, stopped=stopped)
         if reading is None:
             return None
         chances = self._model.chances(reading)
-        if answered is not None:
-            chances = chances.with_answers(_matched(answered, topic.intent))
+        matched = None if answered is None else _matched(answered, topic.intent)
+        if matched is not None:
+            chances = chances.with_answers(matched)
         rated = chances if among is None else chances.among(among)
         belongs = self._prompts.expected if among is None else self._prompts.expected[among]
         rates = expected_rates(rated, belongs, self._before)
+        if first_scan and matched is not None:
+            rates = averaged_with_counts(rates, belongs, matched)
         triggers = chances.match
         if topic.intent is Intent.ALLOW:
             triggers = 1 - triggers

@@ -189,8 +189,6 @@ def test_each_figure_names_its_guardrail() -> None:
         "forecast of prod: +0.020 (−0.030 to +0.060)"
     )
     assert known.short_figures == "engine +0.030 · prod ≈ +0.020"
-    model = replace(known, threshold=0.4, forecast=None)
-    assert model.figures == "for the decision model: likely +0.030 [−0.010, +0.070]"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.advice.experiment import KEPT, KEPT_AT_LEAST
 from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.airs.revert_steps import RevertStep, revert_line
 from guardtui.app.airs.tenant_topics import holders
@@ -37,7 +39,7 @@ from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import Applied, Plan
 from guardtui.scanners.airs.models import SecurityProfile
-from guardtui.scanners.airs.scanner import OTHER_REVISION, ActiveRevision, AirsScanner
+from guardtui.scanners.airs.scanner import OTHER_REVISION, AirsScanner
 from guardtui.scanners.airs.undo_journal import ExperimentMark, UndoRecord
 from guardtui.scanners.base import Progress, Report, VerdictCache
 from guardtui.scanners.local.vectors import cache_folder
@@ -75,6 +77,17 @@ async def choose_profile(author: Author, options: RemoteOptions, production: str
     return others.get(await author.ask(Choose(title, tuple(others))) or "", "")
 
 
+def most_applies(candidates: int) -> int:
+    """Return the maximum number of applies of an experiment with so many candidates.
+
+    Each is applied at each look that it takes part in, and the definition of before at the
+    beginning and at the end.
+    """
+    stay = zip(KEPT, KEPT_AT_LEAST, strict=True)
+    later = (min(candidates, max(least, ceil(candidates * part))) for part, least in stay)
+    return candidates + sum(later) + 2
+
+
 class AirsAnswering:
     """A profile of AIRS during one experiment; it implements `Answering`.
 
@@ -105,7 +118,7 @@ class AirsAnswering:
         self._in_effect: Topic | None = None
         self._live = ""
         self._journal: ExperimentJournal | None = None
-        self._scanner: AirsScanner | None = None
+        self._limit = connection.limit()
         self._free = asyncio.Event()
         self._free.set()
         self._told: set[str] = set()
@@ -120,12 +133,11 @@ class AirsAnswering:
 
     def hold(self, held: bool) -> None:
         """Pause or resume sending and applying; what was begun is completed."""
+        self._limit.hold(held)
         if held:
             self._free.clear()
         else:
             self._free.set()
-        if self._scanner is not None:
-            self._scanner.hold(held)
 
     # --- before the experiment --------------------------------------------------------------
 
@@ -174,7 +186,7 @@ class AirsAnswering:
         minutes = max(1, round((applies * each + calls / rate) / 60))
         basis = "assumed" if wait is None else "measured"
         return (
-            f"about {minutes} min: {count_text(applies, 'apply', 'applies')} of {each:.0f} s "
+            f"at most {minutes} min: {count_text(applies, 'apply', 'applies')} of {each:.0f} s "
             f"({basis}), {rate:g} calls a second ({'set' if self.connection.rate else 'assumed'})"
         )
 
@@ -253,43 +265,37 @@ class AirsAnswering:
         def progress(now: Progress) -> None:
             report(replace(now, phase=_title(wanted), done=self._done, total=self._total))
 
-        async def scan(state: ActiveRevision, rows: Rows) -> None:
-            self._scanner = self.connection.scanner(state, cache=self._cache)
-            self._scanner.hold(not self._free.is_set())
+        async def scan(scanner: AirsScanner, rows: Rows) -> None:
             if len(rows):
-                await self._scanner.scan(wanted.topic, prompts, progress, rows=rows, settled=settle)
+                await scanner.scan(wanted.topic, prompts, progress, rows=rows, settled=settle)
 
-        state = self._state(wanted.topic)
-        known = self.connection.scanner(state, cache=self._cache).known(wanted.topic, prompts)
-        await scan(state, rows[known[rows]])
-        rows = rows[~known[rows]]
+        scanner = self._scanner(wanted.topic)
+        known = scanner.known(wanted.topic, prompts)[rows]
+        await scan(scanner, rows[known])
+        rows = rows[~known]
         for attempt in range(_ATTEMPTS):
             if not len(rows):
                 return False
             last = attempt + 1 == _ATTEMPTS
-            profile = await self._put_in_effect(wanted, report, again=attempt > 0)
+            await self._put_in_effect(wanted, report, again=attempt > 0)
             again.clear()
             before = len(settled)
-            await scan(replace(self._state(wanted.topic), profile=profile), rows)
+            await scan(self._scanner(wanted.topic), rows)
             self.calls += len(settled) - before + len(again)
             if len(settled.intersection(rows.tolist())) + len(again) < len(rows):
                 return True
             rows = np.array(again, np.intp)
         return False
 
-    def _state(self, topic: Topic) -> ActiveRevision:
-        """Return the profile's newest revision as it is once it has a definition."""
+    def _scanner(self, topic: Topic) -> AirsScanner:
+        """Return a scanner of the profile as it is once it has a definition."""
         assert self._plan is not None  # noqa: S101 - entered
-        if self._applied is None:
-            return self.connection.planned(topic, self._plan)
         state = self.connection.in_effect(topic, self._applied)
-        assert state is not None  # noqa: S101 - of an apply
-        return state
+        state = state or self.connection.planned(topic, self._plan)
+        return self.connection.scanner(state, cache=self._cache, limit=self._limit)
 
-    async def _put_in_effect(
-        self, wanted: DefinitionRows, report: Report, *, again: bool
-    ) -> SecurityProfile:
-        """Let the profile have a definition, and wait until scans use it; return its revision.
+    async def _put_in_effect(self, wanted: DefinitionRows, report: Report, *, again: bool) -> None:
+        """Let the profile have a definition, and wait until scans use it.
 
         Raises AirsError and ServiceError.
         """
@@ -309,7 +315,7 @@ class AirsAnswering:
         assert self._plan is not None  # noqa: S101 - entered
         profile = (self._applied or self._plan).profile
         if self._live == profile.profile_id and not again:
-            return profile
+            return
         self._say(report, f"waits until scans use {title}")
         if again:
             await self._require_own(profile)
@@ -322,7 +328,6 @@ class AirsAnswering:
         if self._live != profile.profile_id and self._applied is not None:
             self._changes.open_log(self.connection).keep_wait(time.monotonic() - begun)
         self._live = profile.profile_id
-        return profile
 
     async def _require_own(self, profile: SecurityProfile) -> None:
         """Raise AirsError if a revision is not the newest of the profile."""

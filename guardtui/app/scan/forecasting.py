@@ -94,6 +94,7 @@ class Forecasting:
             earlier = known.forecaster if known.serves(self._scans(), prompts, scanner) else None
             if earlier is not None and earlier.grounds.settings.kind == scan.settings.kind:
                 forecaster = earlier
+        first_scan = forecaster is None
         if forecaster is None:
             reader = self._reader_of(scanner)
             forecaster = self._scan_forecast.forecaster(scan, prompts, reader)
@@ -101,7 +102,10 @@ class Forecasting:
             return None
         try:
             forecast = await asyncio.to_thread(
-                forecaster.forecast, scan.topic, answered=scan.verdicts.triggered
+                forecaster.forecast,
+                scan.topic,
+                answered=scan.verdicts.triggered,
+                first_scan=first_scan,
             )
         except ScannerError:
             return None  # already reported by the preview with the same engine

@@ -10,7 +10,7 @@ from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.topic import Topic
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import inert
-from guardtui.http.limits import AdaptiveLimit
+from guardtui.http.limits import AdaptiveLimit, Rate
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import Applied, Plan
@@ -188,6 +188,11 @@ class AirsConnection:
         fingerprint = fingerprint_of(state.profile, known.topic_id, topic if same else None)
         return ActiveRevision(state.profile, fingerprint)
 
+    def limit(self) -> AdaptiveLimit:
+        """Return a limit for the scans of several scanners."""
+        rate = None if self.rate is None else Rate.per_second(self.rate)
+        return AdaptiveLimit(self.settings.concurrency, rate=rate, clock=self._clock)
+
     def scanner(
         self,
         now: ActiveRevision | None,
@@ -195,6 +200,7 @@ class AirsConnection:
         cache: VerdictCache | None = None,
         fresh: bool = False,
         companions: Collection[str] = (),
+        limit: AdaptiveLimit | None = None,
     ) -> AirsScanner:
         """Return a scanner that uses the active revision, or any if it is unknown."""
         return AirsScanner(
@@ -205,6 +211,7 @@ class AirsConnection:
             fresh=fresh,
             companions=companions,
             batches=self.batches,
+            limit=limit,
             clock=self._clock,
         )
 

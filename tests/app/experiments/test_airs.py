@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from guardtui.app.experiments.airs import AirsAnswering, choose_profile
+from guardtui.app.experiments.airs import AirsAnswering, choose_profile, most_applies
 from guardtui.app.experiments.answering import DefinitionRows
 from guardtui.app.experiments.interrupted import (
     Interrupted,
@@ -240,6 +242,30 @@ async def test_a_topic_that_is_new_is_taken_out_of_the_profile(
     assert trial.state()[0] == before
 
 
+async def test_a_pause_applies_and_sends_nothing_until_it_goes_on(trial: Trial) -> None:
+    async with trial.answering() as answering:
+        trial.on_arrival = lambda: answering.hold(len(trial.verdicts) >= 2)
+        asking = asyncio.create_task(trial.ask(answering, 1, 2, rows=ALL[:2]))
+        while len(trial.verdicts) < 2:
+            await asyncio.sleep(0.001)
+        applies, requests = trial.applies, trial.cloud.requests
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        assert (trial.applies, trial.cloud.requests) == (applies, requests)
+        trial.on_arrival = lambda: None
+        answering.hold(False)
+        await asking
+    assert len(trial.verdicts) == 4
+
+
+async def test_refused_scans_are_sent_again_as_in_any_scan(trial: Trial) -> None:
+    trial.cloud.change(faults=["429@sync=every:3"])
+    async with trial.answering() as answering:
+        await trial.ask(answering, 1, 2)
+    assert len(trial.verdicts) == 2 * len(PROMPTS)
+    assert all(verdict.decided for verdict in trial.verdicts.values())
+
+
 # --- what is said before -----------------------------------------------------------------
 
 
@@ -281,11 +307,13 @@ async def test_an_unknown_profile_is_refused_with_those_that_exist(trial: Trial)
 
 async def test_the_duration_is_by_a_measured_wait_once_there_is_one(trial: Trial) -> None:
     answering = trial.answering()
-    assert answering.duration(10, 600) == (
-        "about 4 min: 10 applies of 12 s (assumed), 5 calls a second (assumed)"
+    # 10 at the first look, then 4 and 2, and the definition of before at both ends.
+    assert most_applies(10) == 18
+    assert answering.duration(18, 600) == (
+        "at most 6 min: 18 applies of 12 s (assumed), 5 calls a second (assumed)"
     )
     trial.log(trial.connect()).keep_wait(30.0)
-    assert answering.duration(10, 600).startswith("about 7 min: 10 applies of 30 s (measured)")
+    assert answering.duration(18, 600).startswith("at most 11 min: 18 applies of 30 s (measured)")
 
 
 # --- ends that nobody planned ------------------------------------------------------------
@@ -470,3 +498,35 @@ async def test_a_killed_experiment_of_another_tenant_is_not_touched(trial: Trial
     with pytest.raises(AirsError, match="of another tenant or service"):
         await trial.revert(replace(found, place="elsewhere"))
     assert trial.cloud.requests == requests
+
+
+@pytest.mark.process
+async def test_kill_9_loses_no_verdict_and_the_next_start_reverts_exactly(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before, texts = trial.state(), [trial.candidate(number).description for number in (1, 2)]
+    monkeypatch.setenv("GUARDTUI_CACHE", str(tmp_path / "verdicts"))  # as this process has it
+    trial.cloud.turnstile.allow(len(PROMPTS) + 3)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.app.experiments.airs_process", str(trial.path), *texts),
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, **trial.cloud.environment},
+    )
+    assert process.stdout is not None
+    lines = [await process.stdout.readline() for _ in range(len(PROMPTS) + 3)]
+    process.kill()
+    await process.wait()
+    assert trial.cloud.pinned() == texts[1:]
+    (found,) = interrupted(trial.workspace.store)
+    assert found.text.endswith("the profile still has candidate 2")
+    assert (await trial.revert(found)).warnings == ()
+    assert trial.state() == before
+    trial.cloud.turnstile.open()
+    asked = trial.cloud.asked
+    async with trial.answering() as answering:
+        await trial.ask(answering, 1, 2)
+    assert trial.cloud.asked - asked == answering.calls <= len(PROMPTS) - 3
+    for line in lines:
+        number, row, triggered = map(int, line.split())
+        assert trial.verdicts[number, row].triggered == triggered
+    assert trial.state() == before
