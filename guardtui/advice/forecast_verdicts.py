@@ -55,7 +55,8 @@ def with_forecasts(
     own = OwnPrompts(prompts, np.arange(len(prompts)))
     known = []
     for proposal in proposals:
-        counted = own.counted([unchanged(current), unchanged(proposal.topic)]).all(axis=0)
+        counts = own.counted([unchanged(current), unchanged(proposal.topic)])
+        counted: NDArray[np.bool_] = np.logical_and.reduce(counts, axis=0)
         change = forecaster.change(current, proposal.topic, counted, stopped)
         if stopped():
             return None
