@@ -102,7 +102,14 @@ class Services:
         self.refinement = Refinements(context, self.forecasting)
         self.surveys = PromptSurveys(context)
         self.wordings = WordingTrials(context, self.connections, self.refinement)
-        self.ideas = IdeaAdvice(context, self.refinement, self.sync, self.surveys, self.connections)
+        self.ideas = IdeaAdvice(
+            context,
+            self.refinement,
+            self.sync,
+            self.surveys,
+            self.connections,
+            lambda: self.experiments.next_step,
+        )
         self.measured = MeasuredDefinitions(context)
         self.decisions = Decisions(
             context,

@@ -59,6 +59,11 @@ class ExperimentGuardrails:
         self._results, self._rate = results, rate
 
     @property
+    def is_named(self) -> bool:
+        """Whether a profile or a model is configured, so that nothing has to be chosen first."""
+        return self._connections.is_named
+
+    @property
     def who(self) -> str:
         """Name of the guardrail, for people; not inert."""
         connections = self._connections

@@ -102,7 +102,7 @@ class Experiments:
         The calls are those of as many edits as the engine has at most.
         """
         status, state = self._store.state.experiment, self._store.state
-        if self.under_way:
+        if self.under_way or not self.guardrails.is_named:
             return ""
         who = display_start(self.guardrails.who, 40)
         if status is not None and status.stopped and status.topic == state.topic:

@@ -45,6 +45,7 @@ class Fake:
     """The guardrails of experiments; `made` are those that were asked, newest last."""
 
     who = "prod"
+    is_named = True
 
     def __init__(self, answer: Answer = better) -> None:
         self.answer = answer
@@ -268,6 +269,8 @@ async def test_the_next_step_names_guardrail_and_calls_without_a_request(tmp_pat
     async with session(tmp_path) as (loop, fake):
         assert loop.services.experiments.next_step.startswith("Test up to 15 edits on prod: about ")
         assert fake.asked_of == []
+        fake.is_named = False
+        assert loop.services.experiments.next_step == ""
 
 
 async def test_opening_another_topic_asks_and_stops_the_experiment(tmp_path: Path) -> None:

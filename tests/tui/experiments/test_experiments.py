@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
+from guardtui.app.advice.ideas import IdeaKind
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.models.address import ModelAddress
@@ -18,6 +19,7 @@ from guardtui.scanners.models.budget import Prices
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.workspace import Workspace
+from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.wording_dialogs import WordingsDialog
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.experiments.dialogs import ExperimentPage, ExperimentPlanDialog
@@ -138,6 +140,15 @@ async def test_the_limit_of_calls_is_a_number_and_escape_sends_nothing(tmp_path:
         await play.pilot.press("escape")
         await play.ended()
         assert play.main.state.experiment is None
+        # It is among the ideas, which begin it too.
+        text = "Test up to 15 edits on mock"
+        ideas = await play.main.services.ideas.current()
+        (idea,) = [one for one in ideas.ranked if one.kind is IdeaKind.EXPERIMENT]
+        assert text in idea.text
+        await play.pilot.press("ctrl+@", "w")
+        await until(play.pilot, lambda: isinstance(play.app.screen, IdeasPage))
+        await play.pilot.press(*["down"] * ideas.ranked.index(idea), "enter")
+        await play.comes(WordingsDialog)
         assert server.received == []
 
 
