@@ -150,6 +150,8 @@ class ExperimentRun:
                         await self._scan_current()
                         await self._look()
                     finally:
+                        if self._writer is not None:  # it has a batch, which it finishes
+                            await asyncio.wait([self._writer])
                         self._write_rest()
                         self._say("leaves the guardrail as it was")
                 ending = self._experiment.ending
