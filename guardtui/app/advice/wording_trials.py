@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_wordings import Shown, SuggestionError, shown_mistakes
-from guardtui.advice.objective import Rows
+from guardtui.advice.objective import Rows, Stopped
 from guardtui.advice.proposals import Proposal, propose_wordings
 from guardtui.app.advice.refinement import Measure, Refinements
 from guardtui.app.advice.wordings import (
@@ -259,19 +259,21 @@ class WordingTrials:
         shown = draft.call.shown if draft.call is not None and draft.written else None
         left_out = () if shown is None else shown.left_out
         objective, held_out = measure.objective, measure.rows.held_out
-        with self._store.step("measures the wordings …"):
-            proposals = await self._refinement.run(
-                measure,
-                lambda stopped: propose_wordings(
-                    objective, draft.topic, draft.given, held_out, left_out, stopped
-                ),
+
+        def propose(stopped: Stopped) -> tuple[Proposal, ...] | None:
+            found = propose_wordings(
+                objective, draft.topic, draft.given, held_out, left_out, stopped
             )
+            return found and measure.with_forecasts(draft.topic, found, stopped)
+
+        with self._store.step("measures the wordings …"):
+            proposals = await self._refinement.run(measure, propose)
         proposals = proposals or ()
         notes = [] if shown is None else [mistakes_note(shown)]
         tried = f"{count_text(len(proposals), 'wording')} measured"
         if proposals and not any(proposal.is_advised for proposal in proposals):
             best = proposals[0].gain.text
-            notes.append(f"No wording is proven to help: {tried}, {best}.")
+            notes.append(f"No wording is likely to help: {tried}, {best}.")
         return MeasuredWordings(draft.topic, proposals, (*notes, *draft.notes), measure)
 
 
