@@ -61,9 +61,7 @@ class Appraisal:
 
     `soft` is how far each prompt matches, from 0 to 1, and `matches` whether it does. `counted` is
     False for the definition's own examples. `z` are the engine's raw scores and `cut` its operating
-    point. `spread` is a forecast's standard deviation of coverage. `threshold` is that of a model,
-    and `verdicts` say whether each prompt of the set matches at it, int8 [N], -1 for those that do
-    not count.
+    point. `spread` is a forecast's standard deviation of coverage.
     """
 
     soft: Array
@@ -71,8 +69,6 @@ class Appraisal:
     counted: NDArray[np.bool_]
     z: Array | None = None
     cut: float | None = None
-    threshold: float | None = None
-    verdicts: NDArray[np.int8] | None = None
 
 
 class Appraiser(Protocol):

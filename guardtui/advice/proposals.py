@@ -66,8 +66,6 @@ class Proposal:
     fixes: Rows
     regressions: Rows
     held_out: HeldOut | None = None
-    threshold: float | None = None
-    """The threshold of a decision model that it was chosen at, or None."""
     origin: str = ""
     """Where a wording is from, or ""."""
     why: str = ""
@@ -146,7 +144,6 @@ def propose(
         fixes=rows[counted & now & ~was],
         regressions=rows[counted & was & ~now],
         held_out=final_check,
-        threshold=after.threshold,
         origin=final.origin,
         why=final.why,
         separation=separation,

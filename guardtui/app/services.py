@@ -99,9 +99,7 @@ class Services:
         self.refinement = Refinements(context, self.forecasting)
         self.surveys = PromptSurveys(context)
         self.wordings = WordingTrials(context, self.connections, self.refinement)
-        self.ideas = IdeaAdvice(
-            context, self.refinement, self.sync, self.surveys, self.connections, self.scans
-        )
+        self.ideas = IdeaAdvice(context, self.refinement, self.sync, self.surveys, self.connections)
         self.measured = MeasuredDefinitions(context)
         self.decisions = Decisions(
             context,

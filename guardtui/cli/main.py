@@ -22,7 +22,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "open": ("open", "Open the app on a topic; 'guardtui TOPIC' does the same."),
         "new": ("new", "Create a topic file and its first prompts."),
         "check": ("check", "Check a definition and its labelled prompts."),
-        "refine": ("refine", "Search for edits of a topic that raise its coverage."),
+        "refine": ("refine.command", "Search for edits of a topic that raise its coverage."),
     },
     "Measure": {
         "eval": ("eval.command", "Evaluate a topic against labelled prompts."),

@@ -23,7 +23,8 @@ ALIASES = {
     "CHECK": "check topic.yaml --prompts prompts.csv",
     "COMPARE": "compare --prompts prompts.csv topic.yaml",
     "REFINE": "refine topic.yaml --prompts prompts.csv",
-    "WORDINGS": "refine topic.yaml --prompts prompts.csv --guardrail decision:https://a.example/v1#m",
+    "EXPERIMENT": "refine topic.yaml --prompts prompts.csv --experiment --guardrail "
+    "decision:https://a.example/v1#m",
     "SCORE": "score outputs.csv --scorer",
     "SERVE": "serve topic.yaml --prompts prompts.csv",
     "NEW": "new Tea --description Tea --intent allow --example a",
@@ -222,14 +223,24 @@ REFINE --time 1d                        | is not a time like 60s, 5m or 1h
 REFINE --time 25h                       | is not a time like 60s, 5m or 1h
 REFINE --time nan                       | is not a time like 60s, 5m or 1h
 REFINE --objective luck                 | --objective
-REFINE --count 5                        | --count needs --guardrail decision:URL#MODEL
-WORDINGS --count 1                      | --count
-WORDINGS --wordings none.txt            | none.txt
-WORDINGS --single                       | --single does not fit a decision model
-WORDINGS --time 5s                      | --time does not fit a decision model
-WORDINGS --writer http://a.b/v1         | --writer: 'http://a.b/v1' has no model
-WORDINGS --writer http://a.b/v1#m       | --writer: http://a.b would send
-WORDINGS --writer https://b.c/v1#m      | GUARDTUI_MODEL_KEYS=
+REFINE --calls 5                        | --calls needs --experiment
+REFINE --resume                         | --resume needs --experiment
+REFINE --wordings a.txt                 | --wordings needs --experiment
+REFINE --test-profile test              | --test-profile needs --experiment
+REFINE --experiment                     | the engine is a stand-in
+REFINE --experiment --guardrail airs:prod | --test-profile
+EXPERIMENT                              | add --yes, or a maximum number of calls with --calls N
+EXPERIMENT --calls 0                    | --calls
+EXPERIMENT --wordings none.txt          | none.txt
+EXPERIMENT --single                     | --single does not fit --experiment
+EXPERIMENT --time 5s                    | --time does not fit --experiment
+EXPERIMENT --test-profile test          | --test-profile is for AIRS
+EXPERIMENT --threshold fitted           | --threshold fitted does not fit --experiment
+EXPERIMENT --resume                     | no experiment is unfinished
+EXPERIMENT --resume --writer http://localhost:1/v1#m | omit --wordings and --writer
+EXPERIMENT --writer http://a.b/v1       | --writer: 'http://a.b/v1' has no model
+EXPERIMENT --writer http://a.b/v1#m     | --writer: http://a.b would send
+EXPERIMENT --writer https://b.c/v1#m    | GUARDTUI_MODEL_KEYS=
 
 guardrails check                        | Missing argument 'NAME'
 guardrails --keys judge list            | cannot be combined

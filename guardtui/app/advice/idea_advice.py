@@ -25,11 +25,9 @@ from guardtui.app.advice.wording_trials import MeasuredWordings
 from guardtui.app.context import Context
 from guardtui.app.editing.workspace_sync import WorkspaceSync
 from guardtui.app.guardrails.connections import Connections
-from guardtui.app.scan.run import Scans
 from guardtui.app.state import AppState
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
-from guardtui.domain.figures import threshold_text
 from guardtui.domain.guardrail import ENGINE, guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
@@ -202,12 +200,11 @@ class IdeaAdvice:
         sync: WorkspaceSync,
         surveys: PromptSurveys,
         connections: Connections,
-        scans: Scans,
     ) -> None:
         self._store, self._jobs = context.store, context.jobs
         self._editing, self._author = context.editing, context.author
         self._refinement, self._sync, self._surveys = refinement, sync, surveys
-        self._connections, self._scans = connections, scans
+        self._connections = connections
         self.pause = PAUSE
         self._found: _Found | None = None
         self._wordings: MeasuredWordings | None = None
@@ -343,16 +340,10 @@ class IdeaAdvice:
     async def take(self, current: Topic, proposal: Proposal) -> None:
         """Apply a proposal for the definition `current` to the editor.
 
-        A wording of a decision model brings its threshold, which is stored in the session. Prompts
-        that become examples would always match: the author is asked whether to remove them from the
-        prompt set.
+        Prompts that become examples would always match: the author is asked whether to remove them
+        from the prompt set.
         """
         message = "The edit is in the editor; Undo takes it back."
-        known = self._wordings
-        asked = None if known is None else known.guardrail
-        if proposal.threshold is not None and asked is not None:
-            self._scans.use_threshold_of(asked, proposal.threshold)
-            message += f" The threshold is {threshold_text(proposal.threshold)}."
         if self._store.state.topic != current:  # changed by another program
             message = f"The definition had changed meanwhile. {message}"
         self._editing.replace(proposal.topic)

@@ -14,7 +14,7 @@ from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Key, SearchResult
 from guardtui.app.scan.plan import usual_goal
 from guardtui.domain.example_prompts import named_examples
-from guardtui.domain.figures import capitalized, count_text, threshold_text
+from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
@@ -152,8 +152,6 @@ def ranked_ideas(
 def summary(topic: Topic, proposal: Proposal) -> str:
     """Return the edits of a proposal in a line: one in full, several in short."""
     worded = " (worded by the model)" if CandidateKind.REWORD in proposal.kinds else ""
-    if proposal.threshold is not None:
-        worded += f" (by the decision model, threshold {threshold_text(proposal.threshold)})"
     if len(proposal.changes) == 1:
         return f"{proposal.changes[0]}{worded}"
     before, after = topic, proposal.topic

@@ -77,6 +77,17 @@ async def choose_profile(author: Author, options: RemoteOptions, production: str
     return others.get(await author.ask(Choose(title, tuple(others))) or "", "")
 
 
+def most_applies(candidates: int) -> int:
+    """Return the maximum number of applies of an experiment with so many candidates.
+
+    Each is applied at each look that it takes part in, and the definition of before at the
+    beginning and at the end.
+    """
+    stay = zip(KEPT, KEPT_AT_LEAST, strict=True)
+    later = (min(candidates, max(least, ceil(candidates * part))) for part, least in stay)
+    return candidates + sum(later) + 2
+
+
 class AirsAnswering:
     """A profile of AIRS during one experiment; it implements `Answering`.
 
@@ -167,15 +178,8 @@ class AirsAnswering:
             raise AirsError(NEEDS_ACCOUNT)
         return plan
 
-    def duration(self, candidates: int, calls: int) -> str:
-        """Return in words how long an experiment takes at most. Raises StoreError.
-
-        Each candidate is applied at each look that it takes part in, and the definition of before
-        at the beginning and at the end.
-        """
-        stay = zip(KEPT, KEPT_AT_LEAST, strict=True)
-        later = sum(min(candidates, max(least, ceil(candidates * part))) for part, least in stay)
-        applies = candidates + later + 2
+    def duration(self, applies: int, calls: int) -> str:
+        """Return in words how long so many applies and calls take. Raises StoreError."""
         wait = self._changes.open_log(self.connection).wait()
         each = ASSUMED_WAIT if wait is None else wait
         rate = self.connection.rate or ASSUMED_RATE

@@ -61,6 +61,14 @@ class ModelAnswering:
     def settings(self) -> ScannerSettings:
         return self._scanner.settings
 
+    def cost(self, topic: Topic, prompts: PromptSet, calls: int) -> str:
+        """Return the tokens of so many calls, and their cost if prices are known, in words.
+
+        Definitions that share a request take fewer.
+        """
+        expense = self._scanner.expense(topic, prompts.prompts.to_list(), None)
+        return f"at most {expense.text(calls)}. {expense.basis}" if calls else ""
+
     async def __aenter__(self) -> Self:
         cache = self._cache
         if cache is None:

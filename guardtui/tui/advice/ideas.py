@@ -19,7 +19,7 @@ from guardtui.advice.search import Search, SearchProgress, SearchResult
 from guardtui.app.advice.idea_advice import IdeaAdvice
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.advice.refinement import Measure, RefinementError
-from guardtui.app.advice.wording_trials import MeasuredWordings, WordingDraft
+from guardtui.app.advice.wording_trials import WordingDraft
 from guardtui.app.problems import READING_TIME
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
@@ -29,9 +29,8 @@ from guardtui.domain.figures import capitalized, count_text, rate_text
 from guardtui.domain.guardrail import badge, guardrail_text
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
-from guardtui.scanners.base import Progress
 from guardtui.tui.advice.edit_list import EditList
-from guardtui.tui.advice.running import RunningDialog, requests_text, search_text
+from guardtui.tui.advice.running import RunningDialog, search_text
 from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.kit.inert import Static
@@ -372,13 +371,7 @@ class IdeaFeature:
         if draft is None:
             return
         await self._write(draft)
-        measured: MeasuredWordings | None
-        if wordings.on_model:
-            measured = await self._tried_on_model(draft)
-        else:
-            measured = await wordings.measured(draft)
-        if measured is not None:
-            await self._advice.add(measured)
+        await self._advice.add(await wordings.measured(draft))
 
     async def _write(self, draft: WordingDraft) -> None:
         """Make the call to the writer; Escape continues without it."""
@@ -393,20 +386,6 @@ class IdeaFeature:
 
         dialog = RunningDialog("Asking for wordings", "Esc continues without them", write, Text)
         await self._run(dialog)
-
-    async def _tried_on_model(self, draft: WordingDraft) -> MeasuredWordings | None:
-        """Try the wordings and searched ones on the decision model; None if cancelled."""
-        wordings = self._services.wordings
-        trial = await wordings.prepare(draft)
-        if trial is None:
-            return None
-
-        async def run(report: Callable[[Progress], None]) -> MeasuredWordings:
-            return await wordings.run(trial, report)
-
-        title = f"Trying {len(trial.wordings)} wordings"
-        dialog = RunningDialog(title, "Esc cancels; answers stay cached", run, requests_text)
-        return await self._run(dialog)
 
 
 def searched(

@@ -120,13 +120,6 @@ def test_a_model_that_was_not_asked_is_the_last_step(tmp_path: Path) -> None:
     )
 
 
-def test_a_wording_of_a_decision_model_names_its_threshold(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    worded = replace(proposal(bench.topic), threshold=0.42)
-    found = steps_of(bench, result(bench.topic), wordings=(worded,))
-    assert found.ranked[0].text == "Drop example 3 (by the decision model, threshold 0.42)"
-
-
 def test_discarded_edits_are_not_offered(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     other = bench.topic.model_copy(update={"description": "Taxes"})
