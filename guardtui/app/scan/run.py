@@ -349,7 +349,10 @@ class Scans:
         self._store.publish(with_session(self._store.state, self._workspace))
         check = run.check
         if check is None:
-            self._step(recorded_text(iteration), problem=bool(evaluation.metrics.errors))
+            text = recorded_text(iteration)
+            self._step(text, problem=bool(evaluation.metrics.errors))
+            # Replaces a message that an earlier check has left.
+            self._author.notify(f"{self._connections.who} {text}.")
             return
         text = f"{capitalized(check.status.text)}."
         self._step(f"{text} #{iteration.number}", problem=bool(evaluation.metrics.errors))

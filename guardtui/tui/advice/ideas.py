@@ -262,8 +262,8 @@ class IdeaFeature:
         """Return the guardrail that measured the ideas, or "" if it is the shown one."""
         if ideas is None or ideas.result is None or shown is None:
             return ""
-        measuring, _ = badge(ideas.result.settings)
-        return "" if measuring == badge(shown.settings)[0] else measuring
+        measuring = badge(ideas.result.settings)
+        return "" if measuring == badge(shown.settings) else measuring
 
     # --- the page -------------------------------------------------------------------------
 

@@ -361,8 +361,8 @@ async def test_a_paused_scan_sends_nothing_more_until_it_goes_on(cloud: Cloud, d
     await author.jobs.finished()
     assert cloud.asked == COUNT
     assert author.author.messages[-2:] == [
-        "Paused: no more requests are sent.",
         "The scan continues.",
+        f"AIRS #0: {COUNT} prompts scanned.",
     ]
 
 
