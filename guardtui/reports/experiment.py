@@ -35,9 +35,9 @@ SHARE = f"{1 - ALPHA:.0%}"
 class ExperimentReport:
     """An experiment with `candidates` for `topic`, on `prompts` prompts.
 
-    `calls` verdicts were asked for; to ask for all of the candidates would take `whole`. `best` is
-    the index of the proven candidate, or None, and `kept` whether it was kept. `ending` is None if
-    it is not completed, for the reason `stopped`.
+    `calls` verdicts were asked for, those on the definition included. `best` is the index of the
+    proven candidate, or None, and `kept` whether it was kept. `ending` is None if it is not
+    completed, for the reason `stopped`.
     """
 
     topic: Topic
@@ -45,11 +45,15 @@ class ExperimentReport:
     candidates: tuple[tuple[Candidate, Standing], ...]
     prompts: int
     calls: int
-    whole: int
     best: int | None
     ending: Ending | None
     stopped: str = ""
     kept: bool = False
+
+    @property
+    def whole(self) -> int:
+        """Number of calls that scans of all candidates would take."""
+        return len(self.candidates) * self.prompts
 
     def render(self, format_name: str) -> str:
         """Return the report in the format of this name."""
@@ -108,7 +112,8 @@ def experiment_document(report: ExperimentReport) -> Document:
 def _work(report: ExperimentReport) -> str:
     return (
         f"{len(report.candidates)} tried on {count_text(report.prompts, 'prompt')} with "
-        f"{count_text(report.calls, 'call')}; all of them whole would take {report.whole:,}."
+        f"{count_text(report.calls, 'call')}, those on the definition included; whole scans of "
+        f"all would take {report.whole:,}."
     )
 
 

@@ -42,14 +42,10 @@ class ExperimentError(GuardtuiError):
 
 @dataclass(frozen=True, eq=False)
 class Calls:
-    """Numbers of calls: the fewest and the most, and those of scanning every candidate whole.
-
-    `current` of them are for the verdicts on the current definition.
-    """
+    """The fewest and the most calls; `current` of them are about the current definition."""
 
     least: int
     most: int
-    whole: int
     current: int
 
     @property
@@ -156,8 +152,7 @@ class Design:
         if known is not None:
             missing -= int(np.count_nonzero(is_answered(known.verdicts.triggered)))
         least, most = self.experiment().calls_left()
-        whole = missing + len(self.candidates) * len(self.prompts)
-        return Calls(missing + least, missing + most, whole, missing)
+        return Calls(missing + least, missing + most, missing)
 
     def within(self, calls: int, known: Evaluation | None) -> Design:
         """Return the design with the first candidates whose experiment ends within these calls.

@@ -206,11 +206,15 @@ class Forecasting:
             return forecaster
 
     def _scans(self) -> tuple[Evaluation, ...]:
+        """Return the verdicts of the guardrail: those of experiments, which count least, first."""
+        session = self._session
         return tuple(
-            iteration.evaluation
-            for iteration in self._session.iterations
-            if iteration.evaluation.settings.kind != ENGINE
-            and self._follows(iteration.evaluation.settings)
+            evaluation
+            for evaluation in (
+                *session.experiments,
+                *(iteration.evaluation for iteration in session.iterations),
+            )
+            if evaluation.settings.kind != ENGINE and self._follows(evaluation.settings)
         )
 
     def _reader_of(self, scanner: LocalScanner) -> EngineReader:

@@ -19,7 +19,7 @@ from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.experiments.airs import AirsAnswering, most_applies
 from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
 from guardtui.app.experiments.models import ModelAnswering
-from guardtui.app.experiments.planning import Calls, Design, design_of, gathered, recorded
+from guardtui.app.experiments.planning import Design, design_of, gathered, recorded
 from guardtui.app.experiments.run import ExperimentRun
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.named import NamedGuardrail
@@ -181,7 +181,6 @@ class ExperimentCommand:
             verdicts = log.verdicts(record)
             if 0 in verdicts:
                 known = record.evaluation(0, verdicts[0].verdicts())
-            calls = design.calls(known)
             answered = sum(int((one.verdicts().triggered >= 0).sum()) for one in verdicts.values())
             diagnostics.note(
                 f"goes on with the experiment of {record.created}: {answered:,} verdicts are "
@@ -206,7 +205,6 @@ class ExperimentCommand:
             design = Design(self.prompts, self.topic, tuple(candidates))
             if self.calls is not None:
                 design = self._limited(design, known)
-            calls = design.calls(known)
             if not await self._agreed(design, known, answering):
                 return None
             settings = answering.settings if known is None else known.settings
@@ -215,15 +213,13 @@ class ExperimentCommand:
             record = log.add(
                 design.record(settings.titled(titled)), None if known is None else known.verdicts
             )
-        return await self._run(log, record, answering, design, calls, keep=keep)
+        return await self._run(log, record, answering, keep=keep)
 
     async def _run(
         self,
         log: ExperimentLog,
         record: ExperimentRecord,
         answering: ModelAnswering | AirsAnswering,
-        design: Design,
-        calls: Calls,
         *,
         keep: bool,
     ) -> ExperimentReport:
@@ -250,7 +246,6 @@ class ExperimentCommand:
             tuple((one.candidate, one.standing) for one in status.candidates),
             len(self.prompts),
             status.calls,
-            calls.whole,
             status.best,
             status.ending,
             status.stopped,
