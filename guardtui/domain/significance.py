@@ -283,7 +283,7 @@ def _calibrated_end(
     change = true[:, 1].min() - true[:, 0].min()
     redrawn = _combined(_differences(true + drawn) + offsets[:, np.newaxis])
     missed = np.mean(redrawn < change if upper else redrawn > change, axis=1)
-    chosen = max(0, np.count_nonzero(missed <= aim * miss) - 1)
+    chosen = max(0, int(np.count_nonzero(missed <= aim * miss)) - 1)
     return float(_combined(ends[chosen]))
 
 

@@ -79,9 +79,9 @@ class EngineReader:
         # Transposed, since a forecast computes with one feature of all prompts at a time.
         columns = np.stack(parts).T
         label = np.where(prompts.expected, 1.0, -1.0).astype(np.float32)
-        words = sum(len(text.split()) for text in (head, *examples))
+        amount = sum(len(text.split()) for text in (head, *examples))
         return EngineFeatures(
-            seen.z, columns, seen.nearest, label, vectors[0], vectors[written], words
+            seen.z, columns, seen.nearest, label, vectors[0], vectors[written], amount
         )
 
 

@@ -125,7 +125,7 @@ def averaged_with_counts(
     for rate, group in ((tpr, belongs), (tnr, ~belongs)):
         answered, total = np.count_nonzero(group & (matched >= 0)), np.count_nonzero(group)
         spread = max(rate.value * (1 - rate.value), 0.01)
-        variance += spread * (1 - answered / total) / max(1, answered)
+        variance += spread * (1 - answered / total) / max(1, int(answered))
     apart = abs(tpr.value - tnr.value)
     shrunk = apart * variance / (variance + 2 * apart**2) if apart else 0.0
     high = min(tpr.high, tnr.high)
