@@ -107,6 +107,7 @@ def test_a_failing_management_is_not_completed_and_leaves_nothing(airs: Airs) ->
     assert request(f"{airs.url}/_sandbox/faults", fault)[0] == 200
     done = airs(*TEST, *WORDINGS, "--yes")
     assert done.code == 3, done.err
+    assert "every verdict is stored; to go on: " in done.err
     request(f"{airs.url}/_sandbox/faults", method="DELETE")
     assert airs.state() == before
     again = airs(*TEST, "--resume", "--yes")

@@ -36,8 +36,10 @@ from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
+from guardtui.http.errors import ServiceError
 from guardtui.reports.base import usage_text
 from guardtui.reports.experiment import ExperimentReport
+from guardtui.scanners.base import ScannerError
 from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.decision import DecisionOptions
@@ -145,7 +147,7 @@ class ExperimentCommand:
             self.path,
             store,
             _changes(store),
-            tell=diagnostics.warn,
+            tell=_warn,
         )
 
     @property
@@ -229,7 +231,11 @@ class ExperimentCommand:
             await asyncio.to_thread(_record_scan, store, evaluation)
 
         run = ExperimentRun(log, record, self.prompts, answering, scanned=scanned)
-        status = await _watched(run, self.calls)
+        try:
+            status = await _watched(run, self.calls)
+        except (ScannerError, ServiceError):
+            diagnostics.note(f"every verdict is stored; to go on: {self._resuming}")
+            raise
         if status.stopped:
             diagnostics.error(
                 f"not completed: {status.stopped}\n"
@@ -441,6 +447,11 @@ def _record_scan(store: SessionStore, evaluation: Evaluation) -> None:
     first = not of_kind and not evaluation.metrics.missing
     decision = Decision.KEEP if first else Decision.UNDECIDED
     store.add_iteration(Iteration(0, now(), decision, evaluation))
+
+
+def _warn(message: str) -> None:
+    diagnostics.progress("")
+    diagnostics.warn(message)
 
 
 async def _watched(run: ExperimentRun, most: int | None) -> ExperimentStatus:
