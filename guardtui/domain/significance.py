@@ -28,7 +28,7 @@ _SEED = 20_240_607
 _PRIOR = 0.75
 _RATE_PRIOR = 0.5
 # Of what an interval of coverage may miss, beyond an end: the tails to choose from, and the aim.
-_LOWER_TAILS, _LOWER_AIM = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5), 0.35
+_LOWER_TAILS, _LOWER_AIM = (0.15, 0.2, 0.25, 0.3), 0.25
 _UPPER_TAILS, _UPPER_AIM = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8), 0.6
 _EQUAL = 1.5  # two rates closer than this many standard errors may be equal
 _CALIBRATION_DRAWS = 1_000
@@ -209,7 +209,7 @@ def change_intervals(
 
     How often such a combination misses depends on which rates are equal, so its tails are
     calibrated (`_calibrated_end`). The lower end is the more careful one, because "better" is said
-    of it: the aim is 1.75 % below and 3 % above, with tails of at most 2.5 % and 4 %.
+    of it: the aim is 1.25 % below and 3 % above, with tails of at most 1.5 % and 4 %.
 
     Sources: Altham (1971) for one matched pair of rates; Berger (1982) for the combination; Beran
     (1987) for the calibration. The prior of pairs is Dirichlet(¾, ¾, ¾, ¾), between Jeffreys' ½ and

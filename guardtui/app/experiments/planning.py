@@ -64,11 +64,10 @@ def gathered(
 ) -> tuple[Candidate, ...]:
     """Return the candidates: wordings with subsets of their examples, else the engine's edits.
 
-    A wording with examples of its own also comes with those of the definition. Blocks. Raises
-    ExperimentError if there are none, and ScannerError.
+    Blocks. Raises ExperimentError if there are none, and ScannerError.
     """
     if wordings:
-        found = with_subsets(topic, [own for wording in wordings for own in _both(topic, wording)])
+        found = with_subsets(topic, wordings)
         if not found:
             raise ExperimentError(
                 "no wording differs from the definition within the limits\n  give other wordings"
@@ -82,13 +81,6 @@ def gathered(
     if not edits and not stopped():
         raise ExperimentError("no edit of its examples to try\n  give wordings of your own")
     return tuple(edits)
-
-
-def _both(topic: Topic, wording: Candidate) -> list[Candidate]:
-    if wording.topic.examples in ((), topic.examples):
-        return [wording]
-    own = wording.topic.model_copy(update={"examples": topic.examples})
-    return [wording, replace(wording, topic=own)]
 
 
 def recorded(

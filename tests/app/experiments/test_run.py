@@ -53,7 +53,7 @@ async def test_a_stopped_run_goes_on_with_the_questions_that_are_left(tmp_path: 
     log = log_at(tmp_path)
     expected = await run_of(log, planned(log, some), some, whole).run()
     record, asked = planned(log, some), []
-    for stop_after in (37, 180, 1, None):
+    for stop_after in (37, 100, 1, None):
         guardrail = Scripted(stop_after=stop_after)
         run = run_of(log, log.experiments()[-1], some, guardrail)
         if stop_after is None:
