@@ -147,7 +147,7 @@ def _proposals(advised: Sequence[Proposal]) -> Iterator[Block]:
     forecast = ("forecast",) if known else ()
     titles = ("#", "for the engine", *forecast, "fixed", "broken", "edit")
     columns = tuple(Column(title, figure=title not in left) for title in titles)
-    rows = tuple(
+    rows: tuple[tuple[str | Foreign, ...], ...] = tuple(
         (
             str(number),
             proposal.gain.text,
