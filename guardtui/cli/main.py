@@ -115,20 +115,18 @@ def require_topic(word: str, *others: str) -> None:
     """
     if Path(word).exists():
         return
-    from difflib import get_close_matches
-
     from guardtui.cli import spellings
-    from guardtui.domain.text import display_start
+    from guardtui.domain.text import display_start, nearest
 
     if word == spellings.AIRS_CLI:
         raise click.UsageError(spellings.airs_cli_explained(others))
     if word in spellings.COMMANDS:
         raise click.UsageError(f"'guardtui {word}' {spellings.COMMANDS[word]}")
     shown = display_start(word, 200)
-    similar = get_close_matches(word, COMMANDS, n=1)
+    near = nearest(word, COMMANDS)
     remedy = (
-        f"did you mean 'guardtui {similar[0]}'?"
-        if similar
+        f"did you mean 'guardtui {near}'?"
+        if near
         else "give the path of a topic file, or see 'guardtui --help'"
     )
     raise click.UsageError(f"no topic file '{shown}'; {remedy}")

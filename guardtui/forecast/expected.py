@@ -80,6 +80,38 @@ def expected_rates(
     )
 
 
+def expected_change(
+    before: MatchProbabilities, after: MatchProbabilities, belongs: NDArray[np.bool_]
+) -> RateEstimate | None:
+    """Return the change of coverage expected from one definition to another; None without a class.
+
+    Both are of the same model: what its parameters leave open cancels as far as it is common. The
+    last parameter is each definition's own.
+    """
+    if belongs.all() or not belongs.any():
+        return None
+    both, size = (before, after), len(before.shared)
+    rates, slopes, variances = [], [], []
+    for index, chances in enumerate(both):
+        for group, sign in ((belongs, 1.0), (~belongs, -1.0)):
+            match = chances.match[group]
+            rates.append(match.mean() if sign > 0 else 1 - match.mean())
+            slope = np.zeros(size + 1)
+            own = sign * chances.slope(group)
+            slope[: size - 1], slope[size - 1 + index] = own[:-1], own[-1]
+            slopes.append(slope)
+            variances.append(_own_variance(match))
+    shared = np.zeros((size + 1, size + 1))
+    shared[:size, :size] = before.shared
+    shared[size, size] = after.shared[-1, -1]
+    stacked = np.stack(slopes)
+    covariance = stacked @ shared @ stacked.T + np.diag(variances)
+    normal = np.random.default_rng(20).normal(size=(_DRAWS, 4))
+    drawn = np.clip(rates + normal @ np.linalg.cholesky(covariance).T, 0.0, 1.0)
+    change = drawn[:, 2:].min(axis=1) - drawn[:, :2].min(axis=1)
+    return _expected(min(rates[2:]) - min(rates[:2]), change)
+
+
 def _probability_above(drawn: Array, belongs: NDArray[np.bool_], before: float) -> float:
     """Return the probability that coverage is above `before`, from drawn rates [n, 2].
 

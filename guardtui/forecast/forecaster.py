@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings, remote_name
 from guardtui.domain.profile import stopped_only_by_others
@@ -18,7 +19,12 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered
 from guardtui.forecast.engine_features import EngineReader
-from guardtui.forecast.expected import ExpectedRates, averaged_with_counts, expected_rates
+from guardtui.forecast.expected import (
+    ExpectedRates,
+    averaged_with_counts,
+    expected_change,
+    expected_rates,
+)
 from guardtui.forecast.model import (
     Repeats,
     ScannedDefinition,
@@ -161,6 +167,34 @@ class Forecaster:
         The coverage of a scan of selected prompts is not that of the set.
         """
         self._before = None if compared is None else compared.metrics.coverage
+
+    def change(
+        self,
+        before: Topic,
+        after: Topic,
+        counted: NDArray[np.bool_],
+        stopped: Stopped = lambda: False,
+    ) -> tuple[RateEstimate, float] | None:
+        """Forecast the change of coverage from one definition to another, and of the share matched.
+
+        Only the prompts `counted` (bool [N]) count. Answers of a scan of `before` are used. None if
+        stopped, or without prompts of both kinds.
+        """
+        chances = []
+        for topic in (before, after):
+            reading = self._reader.read(topic, self._prompts, stopped=stopped)
+            if reading is None:
+                return None
+            chances.append(self._model.chances(reading))
+        scan = self.compared
+        if scan is not None and scan.topic.model_dump() == before.model_dump():
+            answers = answers_for(scan, self._prompts.keys)
+            chances[0] = chances[0].with_answers(_matched(answers, before.intent))
+        first, second = (known.among(counted) for known in chances)
+        coverage = expected_change(first, second, self._prompts.expected[counted])
+        if coverage is None:
+            return None
+        return coverage, float(second.match.mean() - first.match.mean())
 
     def forecast(
         self,

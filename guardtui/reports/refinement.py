@@ -26,7 +26,7 @@ from guardtui.domain.document import (
     quoting,
 )
 from guardtui.domain.figures import count_text, rate_text
-from guardtui.domain.guardrail import forecast_of, measured_by
+from guardtui.domain.guardrail import measured_by
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -60,8 +60,8 @@ def render(refinement: Refinement, format_name: str) -> str:
 def _closing(refinement: Refinement) -> str:
     share = f"{CONFIDENCE:.0%}"
     what = "The engine is a stand-in for the guardrail"
-    if forecast_of(refinement.result.settings) is not None:
-        what = "A forecast is not a scan"
+    if any(proposal.forecast is not None for proposal in refinement.result.proposals):
+        what += ", and a forecast is not a scan"
     return (
         f"Gains are those on prompts that had no part in the choice, with {share} intervals for as "
         f"many other prompts. {what}: scan a proposal before you rely on it."
@@ -75,19 +75,24 @@ def _no_proposal(result: SearchResult) -> str:
         if not result.single_edits:
             return "no edits to try: no single edit brings the definition within the limits"
         return f"none of {result.measured} definitions measured is worth an edit"
-    if best.held_out is not None and best.gain.proven:
+    if best.held_out is not None and best.gain.likely:
         held = best.held_out
         return (
             f"the best definition found is not better on the held-out prompts: coverage "
             f"{coverages(held.before, held.after)} there"
         )
-    found = f"the {best.gain.text}" if best.gain.is_positive else "none gains there"
-    return f"nothing is proven to help on other prompts: of {result.measured} definitions {found}"
+    tried = f"no edit is likely to help on other prompts: of {result.measured} definitions"
+    if not best.gain.is_positive:
+        return f"{tried} none gains there"
+    edit = f"{'; '.join(best.changes)}, {best.figures}"
+    return f"{tried} the best is a guess; more labels or a scan would decide: {edit}"
 
 
 def _details(best: Proposal) -> Iterator[str]:
     """Yield the figures of a proposal, a line each."""
-    yield f"coverage {best.gain.text} on other prompts"
+    yield f"coverage {best.gain_text} on other prompts"
+    if best.forecast is not None:
+        yield best.forecast.text
     if best.transfer_text:
         yield best.transfer_text
     yield (
@@ -111,7 +116,7 @@ def refine_document(refinement: Refinement) -> Document:
     best = result.best
     sections = [Section("Search", "search", (Paragraph(_measured(refinement)),), titled=False)]
     if best is None:
-        reason = Paragraph(f"No proposal: {_no_proposal(result)}.")
+        reason = Paragraph(("No proposal: ", Foreign(_no_proposal(result)), "."))
         sections.append(Section("No proposal", "proposal", (reason,), titled=False))
     else:
         sections = [
@@ -137,13 +142,16 @@ def refine_document(refinement: Refinement) -> Document:
 
 
 def _proposals(advised: Sequence[Proposal]) -> Iterator[Block]:
-    left = ("gain of coverage", "edit")
-    titles = ("#", "gain of coverage", "fixed", "broken", "edit")
+    left = ("for the engine", "forecast", "edit")
+    known = any(proposal.forecast is not None for proposal in advised)
+    forecast = ("forecast",) if known else ()
+    titles = ("#", "for the engine", *forecast, "fixed", "broken", "edit")
     columns = tuple(Column(title, figure=title not in left) for title in titles)
     rows = tuple(
         (
             str(number),
             proposal.gain.text,
+            *([proposal.forecast.text.partition(": ")[2] if proposal.forecast else ""] * known),
             str(len(proposal.fixes)),
             str(len(proposal.regressions)),
             Foreign("; ".join(proposal.changes)),
@@ -173,7 +181,6 @@ def _data(refinement: Refinement) -> dict[str, Any]:
     lines = refinement.prompts.frame["line"]
     best = result.best
     return {
-        "objective": "engine" if forecast_of(refinement.result.settings) is None else "forecast",
         "guardrail": refinement.result.settings.guardrail.to_json()
         | {
             "threshold": refinement.result.settings.threshold,
@@ -215,6 +222,8 @@ def _proposal(proposal: Proposal, lines: pl.Series) -> dict[str, Any]:
         "changes": list(proposal.changes),
         "gain": proposal.gain.value,
         "interval": [proposal.gain.low, proposal.gain.high],
+        "likely": proposal.gain.likely,
+        "forecast": proposal.forecast,
         "separation": proposal.separation,
         "level": proposal.level,
         "before": _metrics(proposal.before),

@@ -222,7 +222,6 @@ REFINE --time -5                        | is not a time like 60s, 5m or 1h
 REFINE --time 1d                        | is not a time like 60s, 5m or 1h
 REFINE --time 25h                       | is not a time like 60s, 5m or 1h
 REFINE --time nan                       | is not a time like 60s, 5m or 1h
-REFINE --objective luck                 | --objective
 REFINE --calls 5                        | --calls needs --experiment
 REFINE --resume                         | --resume needs --experiment
 REFINE --wordings a.txt                 | --wordings needs --experiment

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from guardtui.advice.candidates import same
+from guardtui.advice.folds import PROVEN_FROM
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
@@ -28,7 +30,7 @@ from guardtui.app.guardrails.connections import Connections
 from guardtui.app.state import AppState
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
-from guardtui.domain.guardrail import ENGINE, guardrail_text
+from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
@@ -61,12 +63,6 @@ class PromptSurveys:
         return known
 
 
-WIDE = 0.05
-"""Largest acceptable half width of the 95 % interval of coverage.
-
-Edits rarely gain more, so a wider interval hides their effect.
-"""
-
 MARKS_AT_MOST = 6
 """Number of prompts that show where labels are most useful."""
 
@@ -76,14 +72,15 @@ _SHOWN = 100  # characters of a prompt
 
 @dataclass(frozen=True, slots=True)
 class LabelNeed:
-    """Width of the interval of coverage, and the number of labels that would narrow it.
+    """Standard error of the gain of an edit, and the number of labels that would narrow it.
 
-    `half_width` is for the existing `labels`; with `wanted` labels in total, in the same
-    proportion, it would be `WIDE`.
+    `error` is that of the gain on prompts without a part in the choice, for the existing `labels`;
+    with `wanted` labels in total, in the same proportion, it would be `PROVEN_FROM`, the least gain
+    that makes an edit likely to help.
     """
 
     labels: int
-    half_width: float
+    error: float
     wanted: int
 
     @property
@@ -93,26 +90,22 @@ class LabelNeed:
 
 
 def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed | None:
-    """Return how many labels are missing, or None if something else decides.
+    """Return how many labels would decide about the best guess, or None if something else does.
 
-    Labels are missing if no measured edit certainly helps and the interval of coverage is wide. Its
-    width falls with the square root of the number of labels. A guardrail that has scanned the
+    Labels are missing if no measured edit is likely to help and the standard error of its gain is
+    large. It falls with the square root of the number of labels. A guardrail that has scanned the
     prompts can be asked about another definition instead.
     """
     if search is None or not search.single_edits or evaluation.settings.kind != ENGINE:
         return None
     best = next(iter(search.proposals), None)
-    if best is not None and best.gain.proven:
+    if best is None or best.gain.likely or evaluation.metrics.missing:
         return None
-    metrics = evaluation.metrics
-    interval = evaluation.intervals["coverage"]
-    if interval is None or metrics.missing:
+    labels, error = search.before.total, best.gain.standard_error
+    if error <= PROVEN_FROM:
         return None
-    half = (interval.high - interval.low) / 2
-    if half <= WIDE:
-        return None
-    labels = metrics.total * (half / WIDE) ** 2
-    return LabelNeed(metrics.total, half, math.ceil(labels / _ROUNDED) * _ROUNDED)
+    wanted = labels * (error / PROVEN_FROM) ** 2
+    return LabelNeed(labels, error, math.ceil(wanted / _ROUNDED) * _ROUNDED)
 
 
 def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | None:
@@ -120,17 +113,13 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     rows = _where(survey)
     if not rows:
         return None
-    prompts, which = survey.prompts, guardrail_text(survey.evaluation.settings)
+    prompts, best = survey.prompts, search.proposals[0]
     lines = [
-        f"With {need.labels} labels the coverage of {which} is known to ±{need.half_width:.3f} "
-        f"only; about {need.more} more, of the same kinds, would make it ±{WIDE:.3f}."
+        f"{search.measured} definitions tried on {need.labels} labels"
+        f"{f': {best.gain.text}' if best.gain.is_positive else ''}. The gain of an edit is known "
+        f"to ±{need.error:.3f} (standard error); about {need.more} more labels, of the same kinds, "
+        f"would make it ±{PROVEN_FROM:.3f}, enough to tell whether an edit helps."
     ]
-    best = next(iter(search.proposals), None)
-    if best is not None:
-        lines.append(
-            f"Of {search.measured} definitions tried none is proven to help on other prompts"
-            f"{f': {best.gain.text}' if best.gain.is_positive else ''}."
-        )
     lines.append(
         "Labels teach most beside these prompts, whose verdicts are the least sure: find prompts "
         "like them in your logs, or write some, and label them. Enter shows these in the table, "
@@ -140,8 +129,7 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     these = f"these {len(rows)}" if len(rows) > 1 else "this one"
     return Idea(
         IdeaKind.LABEL,
-        f"Not sure yet: about {need.more} more labels like {these} make coverage certain to "
-        f"±{WIDE:.2f}",
+        f"Not sure yet: about {need.more} more labels like {these} would decide",
         detail="\n".join(lines),
         keys=tuple(prompts.keys[np.array(rows)].tolist()),
     )
@@ -200,11 +188,13 @@ class IdeaAdvice:
         sync: WorkspaceSync,
         surveys: PromptSurveys,
         connections: Connections,
+        experiment: Callable[[], str] = lambda: "",
     ) -> None:
+        """`experiment` returns the experiment that could be made, in words, or ""."""
         self._store, self._jobs = context.store, context.jobs
         self._editing, self._author = context.editing, context.author
         self._refinement, self._sync, self._surveys = refinement, sync, surveys
-        self._connections = connections
+        self._connections, self._experiment = connections, experiment
         self.pause = PAUSE
         self._found: _Found | None = None
         self._wordings: MeasuredWordings | None = None
@@ -314,10 +304,11 @@ class IdeaAdvice:
             () if wordings is None else wordings.proposals,
             writer.models[0].name if writer is not None and wordings is None else "",
             frozenset(self._discarded),
+            self._experiment(),
         )
         ideas = ideas if wordings is None else replace(ideas, notes=wordings.notes)
-        proven = any(idea.gain is not None and idea.gain.proven for idea in ideas.ranked)
-        if evaluation is not None and not proven and not ideas.has_check:
+        likely = any(idea.gain is not None and idea.gain.likely for idea in ideas.ranked)
+        if evaluation is not None and not likely and not ideas.has_check:
             idea = await self._labels(found.result, evaluation, prompts)
             ideas = ideas if idea is None else replace(ideas, ranked=(idea, *ideas.ranked))
         self._publish(ideas)

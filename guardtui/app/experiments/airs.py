@@ -252,9 +252,10 @@ class AirsAnswering:
         """Ask about one definition; return whether the service gave too many errors to go on."""
         rows, settled = wanted.rows, set[int]()
         again: list[int] = []
-        last = False
+        sends = last = False
 
         def settle(row: int, verdict: Verdict) -> None:
+            self.calls += sends
             if verdict.problem == OTHER_REVISION and not last:
                 again.append(row)
                 return
@@ -272,19 +273,17 @@ class AirsAnswering:
         scanner = self._scanner(wanted.topic)
         known = scanner.known(wanted.topic, prompts)[rows]
         await scan(scanner, rows[known])
-        rows = rows[~known]
+        rows, sends = rows[~known], True
         for attempt in range(_ATTEMPTS):
             if not len(rows):
                 return False
             last = attempt + 1 == _ATTEMPTS
             await self._put_in_effect(wanted, report, again=attempt > 0)
             again.clear()
-            before = len(settled)
             await scan(self._scanner(wanted.topic), rows)
-            self.calls += len(settled) - before + len(again)
-            if len(settled.intersection(rows.tolist())) + len(again) < len(rows):
+            rows = np.array([row for row in rows.tolist() if row not in settled], np.intp)
+            if len(rows) and not again:
                 return True
-            rows = np.array(again, np.intp)
         return False
 
     def _scanner(self, topic: Topic) -> AirsScanner:

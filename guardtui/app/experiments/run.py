@@ -64,6 +64,7 @@ class ExperimentRun:
         self._most = 0
         self._step, self._held, self._stopped = "", False, ""
         self._progress: Progress | None = None
+        self._phase = ""
         self._unwritten: list[Arrival] = []
         self._written_calls = record.calls
         self._failed: dict[tuple[int, int], Verdict] = {}
@@ -103,7 +104,7 @@ class ExperimentRun:
             calls=calls,
             expected=calls + (least + most) // 2,
             most=calls + most,
-            step=self._step,
+            step=", ".join(filter(None, (self._step, self._phase))),
             held=self._held,
             traffic=None if progress is None or progress.traffic is None else progress.traffic(),
             best=experiment.best,
@@ -150,6 +151,8 @@ class ExperimentRun:
                         await self._scan_current()
                         await self._look()
                     finally:
+                        if self._writer is not None:  # it has a batch, which it finishes
+                            await asyncio.wait([self._writer])
                         self._write_rest()
                         self._say("leaves the guardrail as it was")
                 ending = self._experiment.ending
@@ -326,11 +329,11 @@ class ExperimentRun:
             self._written_calls = self.calls
 
     def _report(self, progress: Progress) -> None:
-        self._progress = progress
+        self._progress, self._phase = progress, progress.phase
         self._show(self.status)
 
     def _say(self, step: str) -> None:
-        self._step = step
+        self._step, self._phase = step, ""
         self._show(self.status)
 
 

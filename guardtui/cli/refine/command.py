@@ -1,6 +1,6 @@
 """`guardtui refine`: propose measured edits of a definition, and search for better ones.
 
-Edits are measured by the engine or a forecast, or in an experiment by the guardrail itself.
+Edits are measured by the engine, or in an experiment by the guardrail itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from guardtui.advice.measured_rows import TooFewPromptsError
-from guardtui.advice.search import Search, SearchProgress, SearchResult, advise
+from guardtui.advice.search import SearchProgress, SearchResult
 from guardtui.advice.splits import SplitError
 from guardtui.app.advice.refinement import open_measure
 from guardtui.app.scan.recorded_forecast import fit_recorded, recorded_guardrail
@@ -90,15 +90,9 @@ _FORMATS = ("table", "json", "md")
     is_flag=True,
     help="Only the edits that the app proposes itself: single edits, no search.",
 )
-@click.option(
-    "--objective",
-    type=click.Choice(["forecast", "engine"]),
-    help="How edits are chosen: by a forecast of the guardrail in this topic's session, or by the "
-    "embedded engine (default: the forecast, if available).",
-)
 @guardrail_option(
-    "Guardrail whose forecast chooses edits (default: the one that answered last), or that an "
-    "experiment asks."
+    "Guardrail whose forecast stands beside the engine's gain (default: the one that answered "
+    "last; engine: none), or that an experiment asks."
 )
 @threshold_option
 @click.option(
@@ -144,7 +138,6 @@ def command(
     reading: Reading | None,
     time: float | None,
     single: bool,
-    objective: str | None,
     guardrail: GuardrailFlags,
     threshold: Wanted,
     format_name: str | None,
@@ -155,17 +148,18 @@ def command(
 ) -> int:
     """Propose edits of a definition, measured; nothing is applied.
 
-    Edits are measured on all prompts, or on those that a column `split` (train, test) selects. Only
-    an edit whose gain in coverage is proven on prompts that had no part in its choice is proposed,
-    and written to a new file with --write-topic; without one the exit code is 4. Ctrl-C ends a
-    search and reports the best edit so far (exit code 130).
+    The engine measures edits on all prompts, or on those that a column `split` (train, test)
+    selects. Only an edit whose gain in coverage is likely on prompts that had no part in its choice
+    is proposed, and written to a new file with --write-topic; without one the exit code is 4. The
+    forecast of a guardrail that has answered stands beside. Ctrl-C ends a search and reports the
+    best edit so far (exit code 130).
 
     With --experiment, wordings with subsets of their examples, or single edits, are tried on the
     guardrail; its verdicts are stored as they come, and --resume goes on after any end. Exit code
     3: not completed.
     """
     chosen, encoder, _ = guardrail.with_encoder(topic)
-    of_search = {"time": time, "single": single, "objective": objective}
+    of_search = {"time": time, "single": single}
     _require_fitting(of_search, of_experiment, experiment=experiment)
     more = (of_experiment["wordings"], getattr(chosen.configuration, "template", None))
     check_output(output, topic, prompts, *filter(None, more))
@@ -201,7 +195,7 @@ def command(
         return Exit.DONE if proven is not None else Exit.NOT_ENOUGH_EVIDENCE
     engine = settled_engine(encoder, threshold, definition, prompt_set)
     wanted = None if guardrail.name is None else chosen.guardrail
-    forecaster = _forecaster(objective, topic, prompt_set, engine, wanted)
+    forecaster = _forecaster(topic, prompt_set, engine, wanted)
     result, interrupted = _refine(
         engine, forecaster, definition, prompt_set, time or _TIME, single=single
     )
@@ -243,23 +237,22 @@ def _write_proposal(file: TopicFile, proposal: Topic | None, path: Path | None) 
 
 
 def _forecaster(
-    objective: str | None,
     topic: Path,
     prompts: PromptSet,
     engine: LocalScanner,
     wanted: Guardrail | None,
 ) -> Forecaster | None:
-    """Return the forecast to choose by; None for the engine. Raises ForecastError if required.
+    """Return the forecaster of a guardrail, or None. Raises ForecastError if required.
 
-    It is required of a `wanted` guardrail, by default of the one that answered last.
+    It is required of a `wanted` guardrail; by default it is that of the one that answered last.
     """
-    if objective == "engine" or (wanted is not None and wanted.kind == ENGINE):
+    if wanted is not None and wanted.kind == ENGINE:
         return None
     try:
         guardrail = recorded_guardrail(topic, wanted)
         return fit_recorded(topic, prompts, guardrail, engine, show_progress)
     except ForecastError:
-        if objective == "forecast" or wanted is not None:
+        if wanted is not None:
             raise
         return None
     finally:
@@ -289,12 +282,9 @@ def _refine(
         measure = open_measure(scanner, prompts, forecaster, progress, stop.is_set)
         if measure is None:
             return None
-        rows, objective = measure.rows, measure.objective
         if single:
-            return advise(objective, topic, rows, stop.is_set)
-        return Search(
-            objective, topic, rows, budget=time, stopped=stop.is_set, progress=progress
-        ).run()
+            return measure.advised(topic, stop.is_set)
+        return measure.searched(topic, time, stop.is_set, progress)
 
     try:
         return _watched(work, stop, lambda: _progress_line(shown))

@@ -16,12 +16,14 @@ from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
 from guardtui.app.advice.wordings import WriterError, WritingCall, read_wordings
 from guardtui.app.airs.profile_changes import ProfileChanges
-from guardtui.app.experiments.airs import AirsAnswering
+from guardtui.app.experiments.airs import AirsAnswering, most_applies
+from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
 from guardtui.app.experiments.models import ModelAnswering
 from guardtui.app.experiments.planning import Design, design_of, gathered, recorded
 from guardtui.app.experiments.run import ExperimentRun
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.named import NamedGuardrail
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.guardrail_options import AIRS, ENGINE
@@ -34,9 +36,10 @@ from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
+from guardtui.http.errors import ServiceError
 from guardtui.reports.base import usage_text
 from guardtui.reports.experiment import ExperimentReport
-from guardtui.scanners.airs.connection import AirsConnection
+from guardtui.scanners.base import ScannerError
 from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.decision import DecisionOptions
@@ -133,33 +136,44 @@ class ExperimentCommand:
                 f"--test-profile {name} uses the production profile, where candidates judge real "
                 "traffic meanwhile"
             )
-        flags = {**configuration.flags, "profile": self.test_profile}
-        settings = airs_service.load_settings(**flags)
         with airs_service.failures_told():
-            settings.management()
-            connection = AirsConnection(
-                settings,
-                rate=configuration.rate,
-                batches=configuration.batch,
-                revisions=airs_service.known_revisions(),
-            )
+            production.management()
+            connection = self._options.connect(production, self.test_profile)
         store = SessionStore(self.path)
-        changes = ProfileChanges(lambda known: AppliedLog(store, known.key))
         return AirsAnswering(
             connection,
             production.profile,
             self.topic,
             self.path,
             store,
-            changes,
-            tell=diagnostics.warn,
+            _changes(store),
+            tell=_warn,
         )
+
+    @property
+    def _options(self) -> RemoteOptions:
+        configuration = self.guardrail.configuration
+        if isinstance(configuration, AirsConfiguration):
+            return RemoteOptions(airs=configuration)
+        return RemoteOptions()
+
+    async def _revert_interrupted(self) -> None:
+        """Revert experiments on profiles that were killed. Raises AirsError and `InputError`."""
+        store = self._known
+        for found in [] if store is None else interrupted(store):
+            assert store is not None  # noqa: S101 - it has the experiment
+            diagnostics.note(f"{found.text}: it is reverted")
+            with airs_service.failures_told("not reverted, and nothing was asked"):
+                done = await revert_interrupted(found, self._options, _changes(store), store)
+            for warning in done.warnings:
+                diagnostics.warn(warning)
 
     # --- the experiment ---------------------------------------------------------------------
 
     async def _made(
         self, answering: ModelAnswering | AirsAnswering, *, keep: bool
     ) -> ExperimentReport | None:
+        await self._revert_interrupted()
         record = self._unfinished(answering)
         if self.resume:
             if record is None:
@@ -217,7 +231,11 @@ class ExperimentCommand:
             await asyncio.to_thread(_record_scan, store, evaluation)
 
         run = ExperimentRun(log, record, self.prompts, answering, scanned=scanned)
-        status = await _watched(run, self.calls)
+        try:
+            status = await _watched(run, self.calls)
+        except (ScannerError, ServiceError):
+            diagnostics.note(f"every verdict is stored; to go on: {self._resuming}")
+            raise
         if status.stopped:
             diagnostics.error(
                 f"not completed: {status.stopped}\n"
@@ -394,7 +412,7 @@ class ExperimentCommand:
             with airs_service.failures_told():
                 for line in await answering.look():
                     diagnostics.note(line)
-            diagnostics.note(answering.duration(*_applies(design), most))
+            diagnostics.note(answering.duration(most_applies(len(design.candidates)), most))
         else:
             diagnostics.note(answering.cost(self.topic, self.prompts, most))
         return self.calls is not None or self._confirmed()
@@ -410,15 +428,8 @@ class ExperimentCommand:
         return click.confirm("Continue?", err=True)
 
 
-def _applies(design: Design) -> tuple[int]:
-    """Return the most applies: each candidate once at each look that it may take part in."""
-    from guardtui.advice.experiment import KEPT, KEPT_AT_LEAST
-
-    count = stay = len(design.candidates)
-    for share, least in zip(KEPT, KEPT_AT_LEAST, strict=True):
-        stay = min(stay, max(least, int(np.ceil(len(design.candidates) * share))))
-        count += stay
-    return (count + 1,)
+def _changes(store: SessionStore) -> ProfileChanges:
+    return ProfileChanges(lambda known: AppliedLog(store, known.key))
 
 
 def _record_scan(store: SessionStore, evaluation: Evaluation) -> None:
@@ -436,6 +447,11 @@ def _record_scan(store: SessionStore, evaluation: Evaluation) -> None:
     first = not of_kind and not evaluation.metrics.missing
     decision = Decision.KEEP if first else Decision.UNDECIDED
     store.add_iteration(Iteration(0, now(), decision, evaluation))
+
+
+def _warn(message: str) -> None:
+    diagnostics.progress("")
+    diagnostics.warn(message)
 
 
 async def _watched(run: ExperimentRun, most: int | None) -> ExperimentStatus:

@@ -128,9 +128,7 @@ class ManyQuestions:
         self._show()
 
     def _show(self) -> None:
-        self._report(
-            Progress("asking", self._done, self._total, self._errors, traffic=self._traffic)
-        )
+        self._report(Progress("", self._done, self._total, self._errors, traffic=self._traffic))
 
     def _traffic(self) -> Traffic:
         return traffic_of(self._counters, self._sending.limit, self._used)

@@ -323,9 +323,10 @@ async def test_stopping_in_the_middle_keeps_verdicts_and_reverts(trial: Trial) -
     before = trial.state()
 
     async def work() -> None:
-        async with trial.answering() as answering:
+        async with answering:
             await trial.ask(answering, 1, 2)
 
+    answering = trial.answering()
     task = asyncio.create_task(work())
 
     def stop() -> None:
@@ -335,7 +336,7 @@ async def test_stopping_in_the_middle_keeps_verdicts_and_reverts(trial: Trial) -
     trial.on_arrival = stop
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert 3 <= len(trial.verdicts) < 2 * len(PROMPTS)
+    assert 3 <= len(trial.verdicts) == answering.calls < 2 * len(PROMPTS)
     assert trial.state() == before
     assert trial.entries == []
 
@@ -430,6 +431,28 @@ async def test_verdicts_of_a_revision_by_others_do_not_count(trial: Trial) -> No
     with pytest.raises(AirsError, match="somebody else changed the profile"):
         await trial.ask(answering, 1, rows=ALL[2:])
     assert len(trial.verdicts) == 2
+
+
+async def test_a_change_by_others_while_prompts_are_sent_is_told_as_such(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guardtui.scanners.remote.GIVE_UP_AFTER", 2)
+    begun = asyncio.Event()
+    trial.on_arrival = begun.set
+    trial.cloud.turnstile.allow(1)
+
+    async def ask() -> None:
+        async with trial.answering() as answering:
+            await trial.ask(answering, 1)
+
+    asking = asyncio.create_task(ask())
+    await begun.wait()
+    await elsewhere(trial.cloud, BAKING)
+    trial.cloud.turnstile.open()
+    with pytest.raises(AirsError, match="somebody else changed the profile"):
+        await asking
+    assert len(trial.verdicts) == 1
+    assert sorted(trial.cloud.pinned()) == [BAKING.description, OURS]
 
 
 # --- killed ------------------------------------------------------------------------------
