@@ -22,9 +22,9 @@ _MOST = 2000
 
 
 def with_subsets(topic: Topic, wordings: Sequence[Candidate], most: int = MOST) -> list[Candidate]:
-    """Return wordings as they are, then combinations of their parts, at most `most`.
+    """Return wordings as given and with the examples at hand, then combinations of their parts.
 
-    A wording changes how well a guardrail separates; the number of its examples changes how much
+    At most `most` are returned. A wording changes how well a guardrail separates; the number of its examples changes how much
     the guardrail catches, and only the guardrail knows how much that should be. So each list of
     new examples, whole and then with fewer and fewer of them, is combined with the description at
     hand and with that of each wording. Where no wording has new examples, each description comes
@@ -40,9 +40,10 @@ def with_subsets(topic: Topic, wordings: Sequence[Candidate], most: int = MOST) 
         for examples in (new or {topic.examples: unchanged(topic)}).values()
         for text in texts.values()
     ]
+    own = [_with(one, topic.examples) for one in texts.values()]
     seen = {same(topic)}
     kept: list[Candidate] = []
-    for candidate in (*given, *chain.from_iterable(zip_longest(*queues))):
+    for candidate in (*given, *own, *chain.from_iterable(zip_longest(*queues))):
         if candidate is None or len(kept) == most:
             continue
         key = same(candidate.topic)

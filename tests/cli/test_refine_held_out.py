@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.refine import command
+from guardtui.cli.refine.command import command
 
 from .conftest import NEGATIVE, POSITIVE, TOPIC
 
@@ -88,7 +88,7 @@ def test_a_better_one_is_proposed_with_both_figures(work: Path) -> None:
     assert (work / "new.yaml").exists()
     lines = out.splitlines()
     place = lines.index("first proposal")
-    assert lines[place + 1].startswith("  coverage +0.")
+    assert lines[place + 1].startswith("  coverage for the engine: +0.")
     assert lines[place + 4].startswith("  on the held-out prompts 0.")
     document = json.loads(refine("better.csv", "--format", "json")[1])
     assert document["no_proposal"] is None
