@@ -92,11 +92,10 @@ async def record(
         session.record(iteration)
         return iteration
     iteration = replace(known, evaluation=evaluation)
-    await asyncio.to_thread(workspace.store.complete_iteration, iteration)
-    session.complete(iteration)
+    iteration = await asyncio.to_thread(workspace.write_completed, iteration)
     if keep:
-        await asyncio.to_thread(workspace.store.decide, known.number, Decision.KEEP)
-        return session.decide(known.number, Decision.KEEP)
+        iteration = await asyncio.to_thread(workspace.write_decision, iteration, Decision.KEEP)
+    session.record(iteration)
     return iteration
 
 
