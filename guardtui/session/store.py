@@ -153,7 +153,7 @@ class SessionStore:
             if stored is not None:
                 evaluation = iteration.evaluation
                 if stored.completions != iteration.completions:
-                    merged = stored.evaluation.verdicts.merged(evaluation.verdicts)
+                    merged = stored.evaluation.verdicts.completed(evaluation.verdicts)
                     evaluation = replace(evaluation, verdicts=merged)
                 iteration = replace(
                     iteration,

@@ -99,7 +99,7 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
         *NAMED, "--format", "json", "--set", "concurrency=3", "--set", "rate=200", **cloud.all
     )
     message = f"{COUNT} calls for {COUNT} prompts, about a second at 200 a second\n"
-    assert (done.code, done.err) == (0, message)
+    assert (done.code, done.err) == (0, f"{message}recorded as #0 (keep)\n")
     silent_on_secrets(done)
     document = json.loads(done.out)
     same = ("metrics", "rates", "error_count", "by_category")
@@ -129,7 +129,10 @@ def test_a_second_run_sends_nothing_and_a_fresh_one_all(cloud: Cloud, run: Run) 
     assert (first.code, cloud.prompts["asked"]["total"]) == (0, COUNT)
     second = run(*AIRS, **cloud.all, PANW_AI_SEC_PROFILE_NAME="sandbox")
     assert (second.out, second.code) == (first.out, 0)
-    assert second.err == f"no calls: the verdicts on {COUNT} prompts are in the cache\n"
+    assert second.err.splitlines() == [
+        f"no calls: the verdicts on {COUNT} prompts are in the cache",
+        "recorded already: #0 (keep)",
+    ]
     assert cloud.prompts["asked"]["total"] == COUNT
     assert run(*NAMED, "--fresh", **cloud.all).out == first.out
     assert cloud.prompts["asked"]["total"] == 2 * COUNT
@@ -170,7 +173,8 @@ def test_a_definition_that_is_not_deployed_has_a_warning(cloud: Cloud, run: Run)
     assert "no verdict on the topic" in before.err
     assert before.code == 3
     cloud.apply()
-    assert run(*NAMED, **cloud.all).err == f"{COUNT} calls for {COUNT} prompts\n"
+    done = run(*NAMED, "--no-record", **cloud.all)
+    assert done.err == f"{COUNT} calls for {COUNT} prompts\n"
     # Without a service account nothing is looked up, and one prompt tells which revision judges.
     blind = run(*NAMED, **cloud.scans)
     assert blind.code == 0
@@ -266,7 +270,7 @@ def test_verdicts_outlive_a_pin(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     path.write_text(text, "utf-8")
     cloud.apply()
-    again = run(*NAMED, **cloud.all)
+    again = run(*NAMED, "--no-record", **cloud.all)
     assert again.err == f"no calls: the verdicts on {COUNT} prompts are in the cache\n"
     assert cloud.prompts["asked"]["total"] == COUNT
 
@@ -274,7 +278,7 @@ def test_verdicts_outlive_a_pin(cloud: Cloud, run: Run) -> None:
 def test_batches_give_the_same_report(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     cloud.faults(pending="0")
-    batched = run(*NAMED, "--set", "batch=true", **cloud.all)
+    batched = run(*NAMED, "--set", "batch=true", "--no-record", **cloud.all)
     assert (batched.code, batched.err) == (0, f"1 batch of up to 20 for {COUNT} prompts\n")
     stats = cloud.ask("stats")[1]
     assert run(*NAMED, "--fresh", **cloud.all).out == batched.out
