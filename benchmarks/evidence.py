@@ -209,8 +209,6 @@ def candidates_of(half: Half, wordings: list[dict[str, Any]] | None) -> list[Can
         texts = {"description": wording["description"], "examples": examples}
         topic = half.topic.model_copy(update=texts)
         given.append(Candidate(topic, CandidateKind.TYPED, "a wording"))
-        own = topic.model_copy(update={"examples": half.topic.examples})
-        given.append(Candidate(own, CandidateKind.TYPED, "its description"))
     return with_subsets(half.topic, given)
 
 

@@ -36,6 +36,8 @@ from guardtui.scanners.local.scoring import probability
 
 MOVED = 0.02
 """Change of coverage from which on its direction counts."""
+LARGE = 0.08
+"""Changes of coverage beyond this are counted separately."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Recording:
     belongs: NDArray[np.bool_]
     topics: list[Topic]
     matched: list[NDArray[np.int8]]
+    kinds: list[str]
+    """Kind of the edit before each step, or ""."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,25 @@ class Figures:
     interval_width: float
 
 
+@dataclass(frozen=True)
+class Edit:
+    """An edit: its kind, coverage before and after it, and what was forecast of it."""
+
+    kind: str
+    before: float
+    after: float
+    holds: bool
+    above: float
+    """Probability that coverage is above the one before."""
+
+
 def read_recordings(path: Path) -> list[Recording]:
     """Read the recordings. Raises ValueError with file and line, or OSError."""
     recordings = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         if line.strip():
             try:
-                recordings.append(_recording(json.loads(line)))
+                recordings.append(as_recording(json.loads(line)))
             except (ValueError, TypeError, KeyError) as error:
                 raise ValueError(f"{path}, line {number}: {error}") from error
     if not recordings:
@@ -75,7 +91,8 @@ def read_recordings(path: Path) -> list[Recording]:
     return recordings
 
 
-def _recording(content: dict[str, Any]) -> Recording:
+def as_recording(content: dict[str, Any]) -> Recording:
+    """Return a recording from its JSON object. Raises ValueError, TypeError and KeyError."""
     intent = Intent(content["intent"])
     belongs = np.array(content["expected"], bool)
     prompts = prompt_set(content["prompts"], belongs, intent)
@@ -92,7 +109,8 @@ def _recording(content: dict[str, Any]) -> Recording:
         for step in steps
     ]
     matched = [np.array(step["matches"], np.int8) for step in steps]
-    return Recording(content["id"], content["guardrail"], prompts, belongs, topics, matched)
+    kinds = [step.get("kind", "") for step in steps]
+    return Recording(content["id"], content["guardrail"], prompts, belongs, topics, matched, kinds)
 
 
 def prompt_set(prompts: list[str], belongs: NDArray[np.bool_], intent: Intent) -> PromptSet:
@@ -123,8 +141,8 @@ def compared(
 
 def forecasts(
     recording: Recording, readings: Sequence[EngineFeatures]
-) -> Iterator[tuple[int, dict[str, Figures]]]:
-    """Yield each step's number and the figures of forecast, `keep` and the engine alone."""
+) -> Iterator[tuple[int, dict[str, Figures], Edit]]:
+    """Yield each step's number, the figures of forecast, `keep` and engine alone, and the edit."""
     belongs = recording.belongs
     # The engine's operating point is fitted to the labels at the first definition, as in the app.
     scores = [probability(reading.z) for reading in readings]
@@ -138,21 +156,47 @@ def forecasts(
         last, true = recording.matched[k - 1], recording.matched[k]
         before, after = coverage(last, belongs), coverage(true, belongs)
         chances = VerdictModel(scans).chances(readings[k])
-        expected = expected_rates(chances, belongs).coverage
+        rates = expected_rates(chances, belongs, before)
+        expected = rates.coverage
         assert expected is not None
+        assert rates.better is not None
         engine = scores[k] >= threshold
         of_engine = coverage(engine, belongs)
         wrong = float(((chances.match > 0.5) != true).mean())
+        forecast = compared(before, expected.value, after, wrong, expected.low, expected.high)
+        holds = bool(forecast.interval_holds)
         yield (
             k,
             {
-                "forecast": compared(
-                    before, expected.value, after, wrong, expected.low, expected.high
-                ),
+                "forecast": forecast,
                 "keep": compared(before, before, after, float((last != true).mean()), 0, 1),
                 "engine": compared(before, of_engine, after, float((engine != true).mean()), 0, 1),
             },
+            Edit(recording.kinds[k], before, after, holds, rates.better),
         )
+
+
+def share(values: Sequence[bool]) -> dict[str, float | int | None]:
+    """Return the share that is true, its standard error, and the number."""
+    if not values:
+        return {"held": None, "error": None, "count": 0}
+    mean = float(np.mean(values))
+    error = (mean * (1 - mean) / len(values)) ** 0.5
+    return {"held": round(mean, 4), "error": round(error, 4), "count": len(values)}
+
+
+def calibration(edits: Sequence[Edit]) -> list[dict[str, float | int]]:
+    """Return what was said and what came true by fifths of the probability of "above"."""
+    fifths = [[edit for edit in edits if min(int(edit.above * 5), 4) == k] for k in range(5)]
+    return [
+        {
+            "said": round(float(np.mean([edit.above for edit in fifth])), 4),
+            "true": round(float(np.mean([edit.after > edit.before + 1e-9 for edit in fifth])), 4),
+            "count": len(fifth),
+        }
+        for fifth in fifths
+        if fifth
+    ]
 
 
 def mean_of(figures: Sequence[Figures], *, interval: bool = True) -> dict[str, float | None]:
@@ -171,11 +215,13 @@ def measure(recordings: Sequence[Recording], encoder: str) -> dict[str, Any]:
     measured: dict[str, dict[str, dict[int, list[Figures]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
+    edits: list[Edit] = []
     for recording in recordings:
         reader = EngineReader(LocalScanner(encoder))
         readings = [reader.read(topic, recording.prompts) for topic in recording.topics]
         known = [reading for reading in readings if reading is not None]
-        for k, figures in forecasts(recording, known):
+        for k, figures, edit in forecasts(recording, known):
+            edits.append(edit)
             for method, step in figures.items():
                 measured[method][recording.guardrail][k].append(step)
 
@@ -193,6 +239,12 @@ def measure(recordings: Sequence[Recording], encoder: str) -> dict[str, Any]:
         },
         "keep": overall("keep"),
         "engine": overall("engine"),
+        "by_kind": {
+            kind: share([edit.holds for edit in edits if edit.kind == kind])
+            for kind in sorted({edit.kind for edit in edits})
+        },
+        "large": share([edit.holds for edit in edits if abs(edit.after - edit.before) > LARGE]),
+        "above": calibration(edits),
     }
 
 
@@ -270,8 +322,8 @@ def main() -> int:
     if options.json or options.time:
         print(json.dumps(result, indent=2))
     else:
-        for name in ("overall", "keep", "engine"):
-            print(f"{name:8}", "  ".join(f"{key} {value}" for key, value in result[name].items()))
+        for name in ("overall", "keep", "engine", "by_kind", "large", "above"):
+            print(f"{name:8} {json.dumps(result[name])}")
     return 0
 
 

@@ -1,9 +1,9 @@
 """Measure how often the 95 % intervals of coverage and of its changes hold.
 
-    python benchmarks/intervals.py [--json] [--samples 1000] [--kinds KIND …]
+    python benchmarks/intervals.py [--json] [--samples 600] [--kinds KIND …] [--cases CASES]
 
-Each kind has cells: numbers of prompts of the two classes, and true rates. Of each cell samples are
-drawn, with one seed for each kind, and the intervals are computed by the code of the app.
+The simulated kinds have cells: numbers of prompts of the two classes, and true rates. Of each cell
+samples are drawn, with one seed for each kind, and the intervals are computed by the app's code.
 
 - `coverage_equal`, `coverage_unequal`: TPR and TNR known, 10 to 300 prompts of a class, rates 0.6
   to 0.97. These shares are sums over all counts, not samples, so they have no error.
@@ -14,6 +14,17 @@ drawn, with one seed for each kind, and the intervals are computed by the code o
   better, unequal rates that become equal or change places; with and without prompts that change
   their verdict for nothing.
 - `change_trade`: edits that trade one rate for the other, from equal rates.
+
+The others use scores of the engine on CASES (as `evidence.py`; by default those that the engine's
+own threshold is fitted to). Their prompts are shared by many samples, so the real error is larger.
+
+- `fitted_on_cases`: each case is cut in two halves of each class at random. Coverage on the other
+  half at the threshold fitted to one half lies in its interval, widened by the sampling error of
+  the other half.
+- `change_on_cases`: the same of the change of coverage by leaving an example out, with a threshold
+  fitted to each definition.
+- `forecasts`, `first_scans`: coverage after an edit, and that of a whole scan after a random third
+  of the first one, of the two guardrails of `author_edits.py` on a third of CASES.
 
 `best_of_series` has no interval: it tells how much more coverage the best of 5 or 20 iterations has
 than it has for all prompts (`realised`), and what was expected of that (`expected`).
@@ -35,12 +46,21 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parent))
+import first_scan
+from author_edits import SIMULATED, recordings
+from fidelity import Case, read_cases
+from forecast import as_recording, forecasts, prompt_set, share
+
 from guardtui.domain.metrics import Metrics, metrics_of
 from guardtui.domain.operating_point import fitted_threshold
 from guardtui.domain.series import best_of_series
 from guardtui.domain.significance import Pairs, change_intervals
 from guardtui.domain.statistics import coverage_interval
+from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import outcomes
+from guardtui.forecast.engine_features import EngineReader
+from guardtui.scanners.local.scanner import LocalScanner
 
 Scores: TypeAlias = NDArray[np.float32]
 
@@ -284,6 +304,118 @@ def best_of_series_figures(samples: int) -> dict[str, object]:
     }
 
 
+def scores_on_cases(cases: Sequence[Case]) -> Iterator[tuple[NDArray[np.bool_], list[Scores]]]:
+    """Yield labels and scores of each case, at its definition and without its last example."""
+    engine = LocalScanner("pair")
+    for case in cases:
+        prompts = prompt_set(case.prompts, np.array(case.expected, bool), Intent(case.intent))
+        topics = [
+            Topic(
+                name=case.name,
+                description=case.description,
+                examples=tuple(examples),
+                intent=Intent(case.intent),
+            )
+            for examples in (case.examples, case.examples[:-1])
+        ]
+        z = [engine.z(topic, prompts, lambda _: None) for topic in topics]
+        yield prompts.expected, [special.expit(one[0]) for one in z if one is not None]
+
+
+def halves_held(cases: Sequence[Case], samples: int) -> dict[str, list[bool]]:
+    """Return whether coverage on other halves, and its change, lie in their intervals."""
+    held: dict[str, list[bool]] = {"fitted_on_cases": [], "change_on_cases": []}
+    generator = np.random.default_rng(6)
+    for expected, scores in scores_on_cases(cases):
+        for _ in range(samples):
+            first = np.zeros(len(expected), bool)
+            for duty in (True, False):
+                rows = np.flatnonzero(expected == duty)
+                first[generator.permutation(rows)[: len(rows) // 2]] = True
+            right = []
+            for values in scores:
+                fitted = fitted_threshold(values[first], expected[first])
+                assert fitted is not None
+                right.append((values >= np.float32(fitted[0])) == expected)
+            # The sampling error of the other half: its bootstrap around what was measured.
+            other = np.flatnonzero(~first)
+            drawn = np.concatenate(
+                [
+                    generator.choice(rows, (400, len(rows)))
+                    for rows in (other[expected[other]], other[~expected[other]])
+                ],
+                axis=1,
+            )
+            ours = int(expected[other].sum())
+            redrawn, measured, known = [], [], []
+            for values in right:
+                hits = values[drawn]
+                redrawn.append(np.minimum(hits[:, :ours].mean(1), hits[:, ours:].mean(1)))
+                for rows, found in ((other, measured), (np.flatnonzero(first), known)):
+                    duty = expected[rows]
+                    found.append(min(values[rows][duty].mean(), values[rows][~duty].mean()))
+            metrics = metrics_of(outcomes(expected[first], (right[0] == expected)[first]))
+            interval = coverage_interval(metrics, fitted=True)
+            assert interval is not None
+            ends = (interval.low, interval.high)
+            held["fitted_on_cases"].append(within(measured[0], known[0], ends, redrawn[0]))
+            cells = [
+                tuple(
+                    int(
+                        np.count_nonzero(
+                            first & (expected == duty) & (right[0] == old) & (right[1] == new)
+                        )
+                    )
+                    for old, new in ((True, True), (True, False), (False, True), (False, False))
+                )
+                for duty in (True, False)
+            ]
+            change = change_intervals(Pairs(*cells), draws=CHANGE_DRAWS)["coverage"]
+            assert change is not None
+            held["change_on_cases"].append(
+                within(
+                    measured[1] - measured[0],
+                    known[1] - known[0],
+                    (change.low, change.high),
+                    redrawn[1] - redrawn[0],
+                )
+            )
+    return held
+
+
+def within(
+    value: float, known: float, ends: tuple[float, float], redrawn: NDArray[np.float64]
+) -> bool:
+    """Return whether a value on other prompts lies in an interval, given its sampling error.
+
+    The arms of the interval and those of the other half's bootstrap add up as independent errors.
+    """
+    least, most = np.quantile(redrawn - redrawn.mean(), (0.025, 0.975))
+    low = known - float(np.hypot(known - ends[0], most))
+    high = known + float(np.hypot(ends[1] - known, least))
+    return bool(low - 1e-9 <= value <= high + 1e-9)
+
+
+def simulated_held(cases: Sequence[Case]) -> dict[str, list[bool]]:
+    """Return whether the intervals of forecasts and first scans hold for simulated guardrails."""
+    held: dict[str, list[bool]] = {"forecasts": [], "first_scans": []}
+    reader = EngineReader(LocalScanner("pair"))
+    generator = np.random.default_rng(8)
+    for content in recordings(cases, SIMULATED):
+        recording = as_recording(content)
+        readings = [reader.read(topic, recording.prompts) for topic in recording.topics]
+        known = [reading for reading in readings if reading is not None]
+        held["forecasts"] += [edit.holds for _, _, edit in forecasts(recording, known)]
+        count = len(recording.belongs)
+        for _ in range(4):
+            answered = np.zeros(count, bool)
+            answered[generator.permutation(count)[: int(np.ceil(count / 3))]] = True
+            found = first_scan.measured(known[0], recording.belongs, recording.matched[0], answered)
+            if found is not None:
+                held["first_scans"].append(found[-1][2])
+    return held
+
+
 KINDS: dict[str, Callable[[int], Iterator[Cell]]] = {
     "coverage_equal": lambda _: coverage_cells(equal=True),
     "coverage_unequal": lambda _: coverage_cells(equal=False),
@@ -294,6 +426,8 @@ KINDS: dict[str, Callable[[int], Iterator[Cell]]] = {
 
 
 SERIES = "best_of_series"
+ON_CASES = ("fitted_on_cases", "change_on_cases")
+SIMULATIONS = ("forecasts", "first_scans")
 
 
 def summary(cells: list[Cell]) -> dict[str, object]:
@@ -337,12 +471,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--samples", type=int, default=600, help="samples of a cell")
-    parser.add_argument("--kinds", nargs="+", choices=(*KINDS, SERIES), default=(*KINDS, SERIES))
+    kinds = (*KINDS, SERIES, *ON_CASES, *SIMULATIONS)
+    parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
+    folder = Path(__file__).parent.parent / "scripts/fit_data"
+    parser.add_argument("--cases", type=Path, default=folder)
     options = parser.parse_args()
     found = {}
+    shares: dict[str, list[bool]] = {}
+    cases = read_cases(options.cases)
+    if set(ON_CASES) & set(options.kinds):
+        shares |= halves_held(cases, max(1, options.samples // 30))
+    if set(SIMULATIONS) & set(options.kinds):
+        shares |= simulated_held(cases[::3])
     for kind in options.kinds:
+        figures: object
         if kind == SERIES:
             figures = best_of_series_figures(options.samples)
+        elif kind in shares:
+            figures = share(shares[kind])
         else:
             figures = summary(list(KINDS[kind](options.samples)))
         found[kind] = figures

@@ -6,11 +6,11 @@ import io
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar, overload
 
+from guardtui.domain.text import did_you_mean
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import ContentError, FileError, decode, from_os_error, read_bytes
 
@@ -108,7 +108,7 @@ class Setting(Generic[T]):
             raise ValueError("a value is missing")
         if self.choices and text not in self.choices:
             known = ", ".join(self.choices)
-            raise ValueError(f"'{text}' is not one of {known}{_near(text, self.choices)}")
+            raise ValueError(f"'{text}' is not one of {known}{did_you_mean(text, self.choices)}")
         return text
 
     def show(self, value: Value) -> str:
@@ -116,11 +116,6 @@ class Setting(Generic[T]):
         if isinstance(value, Mapping):
             return "; ".join(f"{binding}={keys}" for binding, keys in value.items())
         return str(value)
-
-
-def _near(word: str, words: Iterable[str]) -> str:
-    similar = get_close_matches(word, list(words), n=1)
-    return f"; did you mean '{similar[0]}'?" if similar else ""
 
 
 def _parse_keys(text: str) -> dict[str, str]:
@@ -259,7 +254,7 @@ _BY_KEY = {setting.key: setting for setting in SETTINGS}
 def find_setting(key: str) -> Setting[Any]:
     """Return the setting of that key. Raises ValueError, which suggests the nearest one."""
     if key not in _BY_KEY:
-        raise ValueError(f"unknown setting{_near(key, _BY_KEY)}")
+        raise ValueError(f"unknown setting{did_you_mean(key, _BY_KEY)}")
     return _BY_KEY[key]
 
 

@@ -45,7 +45,7 @@ _CLOCK = "2026-01-05T09:00:00+00:00"
 
 HELP_PAGES = {
     "editor": ("definition", "intent"),
-    "metrics": ("metrics", "beside"),
+    "metrics": ("metrics", "figures", "beside"),
     "results": ("results", "filter"),
     "detail": ("detail",),
 }

@@ -71,13 +71,13 @@ def resamples(belongs: NDArray[np.bool_], count: int) -> NDArray[np.float64]:
     return weights
 
 
-def resampled_coverage(
+def resampled_rates(
     right: NDArray[np.bool_],
     counted: NDArray[np.bool_],
     belongs: NDArray[np.bool_],
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return min(TPR, TNR) of several sets of verdicts in each resample, [k, 1 + b].
+    """Return TPR and TNR of several sets of verdicts in each resample, [2, k, 1 + b].
 
     `right` and `counted` are bool [k, n]: which verdicts are right, and which prompts count.
     `belongs` are the labels, bool [n], and `weights` those of `resamples`, [1 + b, n]. A class
@@ -88,5 +88,4 @@ def resampled_coverage(
         there = counted[:, members].astype(np.float64)
         drawn = weights[:, members].T
         rates.append((right[:, members] * there) @ drawn / np.maximum(there @ drawn, 1e-9))
-    smaller: NDArray[np.float64] = np.minimum(*rates)
-    return smaller
+    return np.stack(rates)

@@ -17,13 +17,16 @@ from guardtui.scanners.local.matrix import PromptMatrix
 MOST = 80
 """Maximum number of prompts that edits take examples from."""
 
-_WORDS = range(3, 31)
+_WORDS = range(3, 21)
 _CHARACTERS = range(6, 121)  # of a text without blanks, as in Japanese
 _LETTERS = 0.7  # least share of letters among the characters that are not blank
 _PLAIN = 0.85  # least share of plain words
 _PLAIN_WORD = re.compile(
     r"[¿¡(\"'“„]?[^\W\d_]+(?:['’\-][^\W\d_]+)*[.,;:!?…)\"'”“]*|[€$£]?\d{1,3}(?:[.,]?\d{3})*%?[.,?]?"
 )
+_REPEATED = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)  # "the the"
+_SENTENCE_END = re.compile(r"[.!?…]+\s")
+_SENTENCES = 2
 _NEAREST = 8
 _ODD = 0.25  # share of the prompts that are the least like others
 _COMPARED = 600  # prompts that belong, at most, for the comparison
@@ -53,7 +56,7 @@ def example_rows(prompts: PromptSet, rows: Rows, matrix: PromptMatrix) -> Rows:
 
 
 def is_readable(text: str) -> bool:
-    """Return whether a prompt reads like a sentence: plain words, neither shouted nor cut."""
+    """Return whether a prompt reads like a short sentence or two: plain words, not shouted."""
     if not is_usable_example(text):
         return False
     words = text.split()
@@ -61,6 +64,8 @@ def is_readable(text: str) -> bool:
         return False
     if len(words) >= _WORDS.stop or (len(text) > _WORDS.start * 4 and text.isupper()):
         return False
+    if _REPEATED.search(text) or len(_SENTENCE_END.findall(text)) >= _SENTENCES:
+        return False  # a slip, or a whole story
     dense = "".join(words)
     if sum(character.isalpha() for character in dense) < _LETTERS * len(dense):
         return False

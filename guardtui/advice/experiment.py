@@ -8,11 +8,18 @@ The bounds are repeated confidence intervals: they hold at all looks together, w
 experiment (C. Jennison and B. W. Turnbull, Interim analyses: the repeated confidence interval
 approach, JRSS B 51, 1989), at levels that are spent over the looks (K. K. G. Lan and D. L. DeMets,
 Discrete sequential boundaries for clinical trials, Biometrika 70, 1983), nearly all at the last
-one. They hold for all candidates of a look at once: the critical value is that of the largest
-deviation among them, by a bootstrap that draws the same prompts for each (J. P. Romano and M. Wolf,
-Exact and approximate stepdown methods for multiple hypothesis testing, JASA 100, 2005). The choice
-of these candidates at earlier looks is not part of the level; the measured share of experiments
-that keep an edit of a guardrail which no edit moves is (`benchmarks/evidence.py`).
+one. Each is a quantile of a bootstrap of the prompts, the same draws for each candidate (the
+percentile interval: B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapter
+13). The quantile is the same for all candidates of a look, so small that all of them hold at once
+(R. Beran, Balanced simultaneous confidence sets, JASA 83, 1988).
+
+They hold for prompts like these as far as a bootstrap does: with a few prompts of a class they are
+approximate, and the choice of the candidates at earlier looks is no part of the level. How often an
+edit is kept of a guardrail that no edit moves, and how often one is worse on other prompts, is
+measured (`benchmarks/evidence.py`).
+
+A proven candidate also separates better than chance. Where verdicts have nothing to do with the
+labels, a level that happens to fit these prompts looks like a gain.
 """
 
 from __future__ import annotations
@@ -26,7 +33,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.advice.edit_worth import resampled_coverage, resamples
+from guardtui.advice.edit_worth import resampled_rates, resamples
 
 Array: TypeAlias = "NDArray[np.float64]"
 Bools: TypeAlias = "NDArray[np.bool_]"
@@ -50,9 +57,6 @@ WORSE = -0.02
 """Gain at a look below which a candidate is dropped."""
 
 _RESAMPLES = 1000
-_UNSEEN_BEFORE = np.array([True, False, True, False])
-_UNSEEN_BELONG = np.array([True, True, False, False])
-_LEAST_ERROR = 1e-6
 _UNASKED = -2
 _MISSING = -1
 
@@ -70,8 +74,9 @@ class Standing:
     """Findings about a candidate: gain of coverage against the current definition.
 
     `answers` counts its verdicts. `gain` is over the prompts answered at the last look that it took
-    part in, and `low` its lower bound, which holds for all candidates of the look at once; both are
-    None before the first look. `dropped` is the look (1, 2 …) that dropped it, or None.
+    part in, and `low` its lower bound, which holds for all candidates of the look at once and is
+    above 0 only where the candidate also separates better than chance; both are None before the
+    first look. `dropped` is the look (1, 2 …) that dropped it, or None.
     """
 
     answers: int = 0
@@ -87,15 +92,29 @@ class Standing:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Changes of coverage of candidates: `gains` and their standard `errors`, [k] each.
+    """Changes of coverage of candidates: `gains` [k], and the `drawn` ones of resamples [k, b].
 
-    `extremes` are the largest deviations among the candidates, in standard errors, of resamples
-    [b]; their quantiles are critical values that hold for all candidates at once.
+    `drawn` is at most TPR + TNR - 1 of the candidate in the resample, which is 0 where verdicts
+    have nothing to do with the labels.
     """
 
     gains: Array
-    errors: Array
-    extremes: Array
+    drawn: Array
+
+    def lows(self, alpha: float) -> Array:
+        """Return lower bounds of the gains, [k], that hold together except with chance `alpha`."""
+        ordered = np.sort(self.drawn, axis=1)
+        ranks = np.array(
+            [
+                np.searchsorted(row, values, "right")
+                for row, values in zip(ordered, self.drawn, strict=True)
+            ]
+        )
+        # In each resample the candidate that lies lowest among its own decides.
+        lowest = np.sort(ranks.min(axis=0))
+        rank = max(int(lowest[math.floor(alpha * len(lowest))]) - 1, 0)
+        bounds: Array = ordered[:, rank]
+        return bounds
 
 
 class Experiment:
@@ -189,7 +208,7 @@ class Experiment:
             self._counted[np.ix_(alive, rows)],
             self._belongs[rows],
         )
-        lows = found.gains - np.quantile(found.extremes, 1 - SPENT[self._look]) * found.errors
+        lows = found.lows(SPENT[self._look])
         for index, gain, low in zip(self._alive, found.gains, lows, strict=True):
             self.standings[index] = replace(self.standings[index], gain=float(gain), low=float(low))
         self._look += 1
@@ -218,22 +237,10 @@ def compare(before: Bools, after: Bools, counted: Bools, belongs: Bools) -> Comp
     """Compare candidates with the current definition on the same prompts, by a bootstrap of these.
 
     `before` [n] and `after` [k, n] are whether a verdict is right, `counted` [k, n] the prompts
-    that count for a candidate, `belongs` [n] their labels. One fix and one regression that were not
-    seen are added to each class, since no resample of prompts that are all right has a wrong one
-    (A. Agresti and Y. Min, Simple improved confidence intervals for comparing matched proportions,
-    Statistics in Medicine 24, 2005).
+    that count for a candidate, `belongs` [n] their labels.
     """
-    count = len(after)
-    before = np.concatenate([before, _UNSEEN_BEFORE])
-    after = np.concatenate([after, np.tile(~_UNSEEN_BEFORE, (count, 1))], axis=1)
-    counted = np.concatenate([counted, np.ones((count, len(_UNSEEN_BEFORE)), bool)], axis=1)
-    belongs = np.concatenate([belongs, _UNSEEN_BELONG])
     weights = resamples(belongs, _RESAMPLES)
-
-    changes = resampled_coverage(after, counted, belongs, weights) - resampled_coverage(
-        np.broadcast_to(before, after.shape), counted, belongs, weights
-    )
-    gains, drawn = changes[:, 0], changes[:, 1:]
-    errors: Array = np.maximum(drawn.std(axis=1), _LEAST_ERROR)
-    extremes: Array = ((drawn - gains[:, None]) / errors[:, None]).max(axis=0)
-    return Comparison(gains, errors, extremes)
+    old = resampled_rates(np.broadcast_to(before, after.shape), counted, belongs, weights)
+    new = resampled_rates(after, counted, belongs, weights)
+    changes: Array = new.min(axis=0) - old.min(axis=0)
+    return Comparison(changes[:, 0], np.minimum(changes, new.sum(axis=0) - 1)[:, 1:])

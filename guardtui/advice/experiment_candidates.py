@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations, zip_longest
+from itertools import chain, combinations, zip_longest
 
 import numpy as np
 
-from guardtui.advice.candidates import Candidate, candidates, same
+from guardtui.advice.candidates import Candidate, CandidateKind, candidates, same
 from guardtui.advice.objective import Objective, Stopped, material_of, unchanged
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, EXAMPLES_AT_MOST, Topic, violations
 
@@ -22,39 +22,51 @@ _MOST = 2000
 
 
 def with_subsets(topic: Topic, wordings: Sequence[Candidate], most: int = MOST) -> list[Candidate]:
-    """Return wordings with subsets of their examples, at most `most`.
+    """Return wordings as they are, then combinations of their parts, at most `most`.
 
     A wording changes how well a guardrail separates; the number of its examples changes how much
-    the guardrail catches, and only the guardrail knows how much that should be. Each wording comes
-    with all its examples and with each smaller number of them; then further subsets, evenly from
-    all sizes. Definitions beyond the limits are left out.
+    the guardrail catches, and only the guardrail knows how much that should be. So each list of
+    new examples, whole and then with fewer and fewer of them, is combined with the description at
+    hand and with that of each wording. Where no wording has new examples, each description comes
+    with fewer and fewer of those at hand. Definitions beyond the limits are left out.
     """
+    given = [one if one.topic.examples else _with(one, topic.examples) for one in wordings]
+    new = {one.topic.examples: one for one in given if one.topic.examples != topic.examples}
+    texts = {one.topic.description: one for one in given}
+    if new:
+        texts = {topic.description: unchanged(topic)} | texts
+    queues = [
+        [_combined(text, examples, subset) for subset in _subsets(examples.topic.examples)]
+        for examples in (new or {topic.examples: unchanged(topic)}).values()
+        for text in texts.values()
+    ]
     seen = {same(topic)}
     kept: list[Candidate] = []
-    queues = [_subsets(wording) for wording in wordings]
-    for round_of_all in zip_longest(*queues):
-        for candidate in round_of_all:
-            if candidate is None or len(kept) == most:
-                continue
-            key = same(candidate.topic)
-            if key not in seen and not violations(candidate.topic):
-                seen.add(key)
-                kept.append(candidate)
+    for candidate in (*given, *chain.from_iterable(zip_longest(*queues))):
+        if candidate is None or len(kept) == most:
+            continue
+        key = same(candidate.topic)
+        if key not in seen and not violations(candidate.topic):
+            seen.add(key)
+            kept.append(candidate)
     return kept
 
 
-def _subsets(wording: Candidate) -> list[Candidate]:
-    examples = wording.topic.examples
-    sizes = range(min(len(examples), EXAMPLES_AT_MOST), EXAMPLES_AT_LEAST - 1, -1)
-    by_size = [list(combinations(examples, size)) for size in sizes]
-    # The first subset of each size, then the second of each, and so on.
-    chosen = [subset for row in zip_longest(*by_size) for subset in row if subset is not None]
-    return [_with_examples(wording, subset) for subset in chosen] or [wording]
+def _subsets(examples: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield all examples, then with fewer and fewer of them."""
+    for size in range(min(len(examples), EXAMPLES_AT_MOST), EXAMPLES_AT_LEAST - 1, -1):
+        yield from combinations(examples, size)
 
 
-def _with_examples(wording: Candidate, examples: tuple[str, ...]) -> Candidate:
-    topic = wording.topic.model_copy(update={"examples": examples})
-    return replace(wording, topic=topic)
+def _combined(text: Candidate, examples: Candidate, subset: tuple[str, ...]) -> Candidate:
+    """Return the description of one wording with examples of another."""
+    sources = tuple(dict.fromkeys((*text.sources, *examples.sources)))
+    wording = text if text.kind is not CandidateKind.COMPLETE else examples
+    return _with(replace(wording, topic=text.topic, sources=sources), subset)
+
+
+def _with(wording: Candidate, examples: tuple[str, ...]) -> Candidate:
+    return replace(wording, topic=wording.topic.model_copy(update={"examples": examples}))
 
 
 def best_edits(

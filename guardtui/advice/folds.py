@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate
-from guardtui.advice.edit_worth import resampled_coverage, resamples
+from guardtui.advice.edit_worth import resampled_rates, resamples
 from guardtui.advice.objective import Array, Gain, Objective, OwnPrompts, Rows, Stopped, unchanged
 from guardtui.domain.sweep import stratified_folds
 from guardtui.domain.topic import Topic
@@ -110,7 +110,8 @@ def _changes(
     """
     weights = resamples(belongs, _RESAMPLES)
     before, after = (
-        resampled_coverage(right[:, index], counted, belongs, weights) for index in range(2)
+        resampled_rates(right[:, index], counted, belongs, weights).min(axis=0)
+        for index in range(2)
     )
     changes: Array = (after - before).mean(axis=0)
     return changes

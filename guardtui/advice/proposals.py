@@ -20,7 +20,8 @@ from guardtui.advice.objective import (
     Stopped,
     unchanged,
 )
-from guardtui.domain.figures import change_interval_text
+from guardtui.domain.estimates import RateEstimate
+from guardtui.domain.figures import change_interval_text, change_text
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.separation import SeparationChange, placements, separation_change
 from guardtui.domain.topic import Intent, Topic
@@ -45,6 +46,41 @@ class HeldOut:
         return float("nan") if old is None or new is None else new - old
 
 
+@dataclass(frozen=True, slots=True)
+class ForecastChange:
+    """What a forecast expects of an edit on one guardrail: changes of its rates on the prompts.
+
+    `guardrail` is its name, display-safe. `matches` is the change of the share that matches.
+    """
+
+    guardrail: str
+    coverage: RateEstimate
+    matches: float
+
+    @property
+    def text(self) -> str:
+        """The change of coverage, with its interval, on the guardrail."""
+        return (
+            f"forecast of {self.guardrail}: {change_text(self.coverage.value)} "
+            f"({change_text(self.coverage.low)} to {change_text(self.coverage.high)})"
+        )
+
+    @property
+    def lack(self) -> str:
+        """What costs coverage: `too much` or `too little` is caught; "" if it does not fall."""
+        if round(self.coverage.value, 3) >= 0:
+            return ""
+        return "too much" if self.matches > 0 else "too little"
+
+    @property
+    def level_text(self) -> str:
+        """How much more or less is caught, with what to try where that costs coverage."""
+        if not self.lack:
+            return f"{_matching(self.matches)} on {self.guardrail}"
+        examples = "two or three of its examples" if self.lack == "too much" else "more examples"
+        return f"catches {self.lack} on {self.guardrail}: test it with {examples}"
+
+
 @dataclass(frozen=True, eq=False)
 class Proposal:
     """Edits of a definition with their measured effect.
@@ -66,8 +102,6 @@ class Proposal:
     fixes: Rows
     regressions: Rows
     held_out: HeldOut | None = None
-    threshold: float | None = None
-    """The threshold of a decision model that it was chosen at, or None."""
     origin: str = ""
     """Where a wording is from, or ""."""
     why: str = ""
@@ -78,28 +112,60 @@ class Proposal:
     level: float | None = None
     """Change of the share of prompts that match at the operating point of the current definition,
     which is the guardrail's own; None without scores."""
+    forecast: ForecastChange | None = None
+    """What is expected of it on a guardrail that has answered, or None."""
 
     @property
     def is_advised(self) -> bool:
         """Whether prompts that had no part in the choice confirm its gain."""
-        return self.gain.proven and (self.held_out is None or self.held_out.gain > 0)
+        return self.gain.likely and (self.held_out is None or self.held_out.gain > 0)
+
+    @property
+    def gain_text(self) -> str:
+        """The gain, and which guardrail it is for."""
+        return f"for the engine: {self.gain.text}"
+
+    @property
+    def figures(self) -> str:
+        """The gain, and what is expected on a guardrail that has answered."""
+        return self.gain_text + ("" if self.forecast is None else f" · {self.forecast.text}")
+
+    @property
+    def short_figures(self) -> str:
+        """The same without intervals."""
+        text = f"engine {self.gain.short_text}"
+        known = self.forecast
+        if known is None:
+            return text
+        return f"{text} · {known.guardrail} ≈ {change_text(known.coverage.value)}"
 
     @property
     def transfer_text(self) -> str:
-        """What the edit does to the separation and to the level, in a sentence, or ""."""
+        """What the edit does to the separation and to the level, in a sentence, or "".
+
+        The separation transfers to other guardrails. The level is the guardrail's own: that of the
+        forecast, or else the engine's.
+        """
         change = self.separation
         if change is None:
             return ""
-        text = (
-            f"separation {change_interval_text(change.value, change.low, change.high)} on these "
-            "prompts, which transfers to other guardrails"
-        )
+        figures = change_interval_text(change.value, change.low, change.high)
+        better = round(change.value, 3) > 0
+        text = f"{'separates better' if better else 'does not separate better'} ({figures})"
+        known = self.forecast
+        if known is not None:
+            return f"{text}, {'but' if better == (known.lack != '') else 'and'} {known.level_text}"
         if self.level is None:
             return text
-        percent = round(100 * abs(self.level))
-        moved = f"{percent} % {'more' if self.level > 0 else 'fewer'} of all prompts match"
-        moved = moved if percent else "as many prompts match"
-        return f"{text}; at the same operating point {moved}, which may differ on yours"
+        return f"{text}; at the engine's operating point {_matching(self.level)}, yours may differ"
+
+
+def _matching(change: float) -> str:
+    """Return a change of the share of prompts that match, in words."""
+    percent = round(100 * abs(change))
+    if not percent:
+        return "as many prompts match"
+    return f"{percent} % {'more' if change > 0 else 'fewer'} of all prompts match"
 
 
 def propose(
@@ -146,7 +212,6 @@ def propose(
         fixes=rows[counted & now & ~was],
         regressions=rows[counted & was & ~now],
         held_out=final_check,
-        threshold=after.threshold,
         origin=final.origin,
         why=final.why,
         separation=separation,
@@ -197,6 +262,7 @@ def propose_wordings(
         gain = gain_of_choice(objective, topic, given, stopped)
         if gain is None:
             return None
+        gain = gain if gain.likely else gain.guess()
         proposal = propose(objective, (topic, current), [step], held_out, gain, stopped)
         if proposal is None:
             return None

@@ -38,6 +38,7 @@ _PATIENCE = 2  # edits in a row without a gain before a round ends
 _SLICE = 400  # candidates between two checks of the clock
 _SINGLES = 20  # single edits whose gain is measured
 _EACH = 6  # maximum number of each kind among them
+_UNKNOWN = Gain(0.0, -1.0, 1.0, likely=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class SearchProgress:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """Result of a search: proposals, proven ones first, and the greatest gain first.
+    """Result of a search: proposals, likely ones first, and the greatest gain first.
 
     `settings` are the guardrail that measured it: the engine or a forecast. `before` are the
     definition's metrics on the prompts `rows` that edits were chosen on. `single_edits` counts its
@@ -200,14 +201,16 @@ class Search:
         proposals = []
         for key, path in paths.items():
             less = max(best.value - self._values[key], 0.0) if best.path else 0.0
-            expected = _guess(gain, less) if gain is None or path != best.path else gain
+            expected = _UNKNOWN if gain is None else gain
+            if path != best.path or not expected.likely:
+                expected = expected.guess(less)
             # Not stopped with the search, since an ended search still returns its proposals.
             proposal = propose(
                 self._objective, (self._topic, current), path, self._rows.held_out, expected
             )
             if proposal is not None:
                 proposals.append(proposal)
-        return tuple(sorted(proposals, key=lambda each: (not each.gain.proven, -each.gain.value)))
+        return tuple(sorted(proposals, key=lambda each: (not each.gain.likely, -each.gain.value)))
 
     def _gain(self, edits: int) -> Gain | None:
         """Return the gain of a search for up to so many edits on prompts without a part in it."""
@@ -310,13 +313,6 @@ class Search:
 
 def _cost(step: Candidate) -> float:
     return SWAP_COST if step.kind is CandidateKind.SWAP_EXAMPLE else EDIT_COST
-
-
-def _guess(gain: Gain | None, less: float) -> Gain:
-    """Return the gain of an edit that is worth so much less than the one that was measured."""
-    if gain is None:
-        return Gain(0.0, -1.0, 1.0, proven=False)
-    return Gain(gain.value - less, gain.low - less, gain.high - less, proven=False)
 
 
 def advise(

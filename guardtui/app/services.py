@@ -18,6 +18,7 @@ from guardtui.app.editing.definition_lint import DefinitionLint
 from guardtui.app.editing.evaluations import Evaluations, LiveUserMetrics
 from guardtui.app.editing.preview import Preview
 from guardtui.app.editing.workspace_sync import CompanionTopics, WorkspaceSync
+from guardtui.app.experiments.interrupted import offer_reverts
 from guardtui.app.guardrails.choosing import Guardrails
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.guardrails.remote import RemoteOptions
@@ -98,9 +99,7 @@ class Services:
         self.refinement = Refinements(context, self.forecasting)
         self.surveys = PromptSurveys(context)
         self.wordings = WordingTrials(context, self.connections, self.refinement)
-        self.ideas = IdeaAdvice(
-            context, self.refinement, self.sync, self.surveys, self.connections, self.scans
-        )
+        self.ideas = IdeaAdvice(context, self.refinement, self.sync, self.surveys, self.connections)
         self.measured = MeasuredDefinitions(context)
         self.decisions = Decisions(
             context,
@@ -139,6 +138,12 @@ class Services:
             await self._offer_draft()
         for finding in self.workspace.prompts.left_out:
             self.author.notify(finding.message)
+        self.jobs.start(
+            offer_reverts(
+                self.workspace.store, self.connections.options, self.changes, self.author
+            ),
+            group="restore",
+        )
         await self.measured.open()
         with problems_shown(self.author):
             if await asyncio.to_thread(self.workspace.store.edited_elsewhere):

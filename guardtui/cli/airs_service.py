@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,11 +82,3 @@ def connect(settings: AirsSettings, *, scans: bool) -> AirsConnection:
     connection = AirsConnection(settings, scans=scans, revisions=known_revisions())
     settings.management()
     return connection
-
-
-def revert_line(path: Path, connection: AirsConnection) -> str:
-    """Return the command that reverts the changes applied from a file."""
-    words = ["guardtui", "topics", "revert", str(path), "--guardrail", f"airs:{connection.profile}"]
-    if connection.settings.tenant:
-        words += ["--set", f"tenant={connection.settings.tenant}"]
-    return shlex.join(words)

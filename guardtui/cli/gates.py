@@ -224,7 +224,7 @@ def _regressions(report: ReportInput, most: int) -> Result:
         text = f"regressions are unknown: {significance.sentence}"
         return Result("--max-regressions", State.UNSURE, text, Exit.NOT_ENOUGH_EVIDENCE)
     failed = count > most
-    text = f"{count_text(count, 'regression')}, at most {most} allowed"
+    text = f"{count_text(count, 'regression')}, at most {most} allowed{report.baseline_caution}"
     total = len(report.evaluation.keys)
     if compared < total:
         text += f" ({compared} of {count_text(total, 'prompt')} can be compared)"
@@ -246,7 +246,7 @@ def _sure_change(report: ReportInput) -> Result:
         Difference.NONE: (State.PASSED, Exit.DONE),
         Difference.WORSE: (State.FAILED, Exit.GATE_FAILED),
     }.get(report.comparison.significance.difference, (State.UNSURE, Exit.NOT_ENOUGH_EVIDENCE))
-    text = report.comparison.describe(report.baseline_name)
+    text = report.comparison.describe(report.baseline_name) + report.baseline_caution
     return Result("--require-significant", state, text, code)
 
 

@@ -10,7 +10,7 @@ import click
 
 from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.cli.diagnostics import Exit, note
-from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
+from guardtui.cli.guardrail_options import GuardrailFlags, set_option
 from guardtui.cli.options import FILE, json_option, output_option
 from guardtui.cli.output import table, write
 from guardtui.cli.output_options import TEMPLATES, format_for
@@ -125,18 +125,15 @@ def _list_keys(kind: str, *, as_json: bool) -> None:
 
 
 @command.command("check")
-@guardrail_option("Guardrail to check, instead of NAME.")
-@click.argument("name", required=False)
+@set_option("Value of a key of the guardrail for this check, such as retries=3 (repeatable).")
+@click.argument("name")
 @json_option
-def check(guardrail: GuardrailFlags, name: str | None, as_json: bool) -> int:
+def check(name: str, settings: tuple[str, ...], as_json: bool) -> int:
     """Send a guardrail one or two plain prompts, and report whether it answers.
 
     NAME is a name or an address, such as airs:PROFILE. Exit code 3 if it does not work.
     """
-    if (name is None) == (guardrail.name is None):
-        raise click.UsageError("name one guardrail: 'guardtui guardrails check NAME'")
-    flags = GuardrailFlags(name or guardrail.name, guardrail.settings)
-    result = check_guardrail(flags.select())
+    result = check_guardrail(GuardrailFlags(name, settings).select())
     if as_json:
         from guardtui.reports.json_data import encode
 

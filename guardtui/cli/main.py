@@ -22,7 +22,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "open": ("open", "Open the app on a topic; 'guardtui TOPIC' does the same."),
         "new": ("new", "Create a topic file and its first prompts."),
         "check": ("check", "Check a definition and its labelled prompts."),
-        "refine": ("refine", "Search for edits of a topic that raise its coverage."),
+        "refine": ("refine.command", "Search for edits of a topic that raise its coverage."),
     },
     "Measure": {
         "eval": ("eval.command", "Evaluate a topic against labelled prompts."),
@@ -116,20 +116,18 @@ def require_topic(word: str, *others: str) -> None:
     """
     if Path(word).exists():
         return
-    from difflib import get_close_matches
-
     from guardtui.cli import spellings
-    from guardtui.domain.text import display_start
+    from guardtui.domain.text import display_start, nearest
 
     if word == spellings.AIRS_CLI:
         raise click.UsageError(spellings.airs_cli_explained(others))
     if word in spellings.COMMANDS:
         raise click.UsageError(f"'guardtui {word}' {spellings.COMMANDS[word]}")
     shown = display_start(word, 200)
-    similar = get_close_matches(word, COMMANDS, n=1)
+    near = nearest(word, COMMANDS)
     remedy = (
-        f"did you mean 'guardtui {similar[0]}'?"
-        if similar
+        f"did you mean 'guardtui {near}'?"
+        if near
         else "give the path of a topic file, or see 'guardtui --help'"
     )
     raise click.UsageError(f"no topic file '{shown}'; {remedy}")

@@ -50,8 +50,7 @@ class _Answers:
 
 
 @click.command("new")
-@click.argument("words", metavar="[NAME]", required=False)
-@click.option("--name", metavar="TEXT", help="Name of the topic, in place of NAME.")
+@click.argument("name", required=False)
 @click.option(
     "--from",
     "source",
@@ -75,7 +74,6 @@ class _Answers:
     "--folder", type=FILE, default=".", metavar="FOLDER", help="Where to write (default: here)."
 )
 def command(
-    words: str | None,
     name: str | None,
     source: str | None,
     description: str | None,
@@ -90,12 +88,10 @@ def command(
     as examples, the most central of its prompts, which are taken out of it. Existing topic files
     are never overwritten, and Ctrl-C writes nothing.
     """
-    if words is not None and name is not None and words != name:
-        raise click.UsageError("NAME and --name differ: give one of them")
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder\n  create it, or name another one")
     answers = _Answers(
-        name=_stripped(words if name is None else name),
+        name=_stripped(name),
         description=_stripped(description),
         intent=intent,
         examples=[text.strip() for text in examples],
@@ -209,7 +205,7 @@ def _check_given(answers: _Answers, *, as_draft: bool) -> None:
     }
     problems = problems_of(
         answers.topic(),
-        label=lambda field: f"--{field}",
+        label=lambda field: "NAME" if field == "name" else f"--{field}",
         absent=[field for field, missing in absent.items() if missing and not as_draft],
     )
     if as_draft and answers.name and not unwritable("".join(answers.examples)):
@@ -227,7 +223,7 @@ def _ask_missing(answers: _Answers, folder: Path) -> Path | None:
     missing = [
         option
         for option, value in (
-            ("--name", answers.name),
+            ("NAME", answers.name),
             ("--description", answers.description),
             ("--intent", answers.intent),
             ("--example", answers.examples),
@@ -239,7 +235,7 @@ def _ask_missing(answers: _Answers, folder: Path) -> Path | None:
     if not can_ask():
         raise InputError(
             f"{', '.join(missing)}: missing, and there is no terminal to ask for it\n"
-            "  give --name, --description, --intent and --example (two to five times)"
+            "  give NAME, --description, --intent and --example (two to five times)"
         )
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - arrows and corrections in the answers

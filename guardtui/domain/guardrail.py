@@ -145,14 +145,15 @@ class Guardrail:
             return _short(self.title)
         return "AIRS" if self.kind == AIRS else _short(self.kind)
 
-    def badge(self, revision: str = "") -> tuple[str, str]:
-        """Return a badge and its detail: (`AIRS`, `prod r3`), (`ENGINE`, "")."""
+    def badge(self, revision: str = "") -> str:
+        """Return the guardrail beside a figure: `engine`, `AIRS prod r3`, `judge gpt-x`."""
         if self.kind == ENGINE:
-            return "ENGINE", ""
+            return ENGINE
         if self.kind == AIRS:
             number = f" r{revision}" if revision.isdigit() else ""
-            return "AIRS", _shown(f"{self.title or self.profile}{number}")
-        return _shown(self.kind).upper(), _short(self.title or self.model or self.version)
+            return _shown(f"AIRS {self.title or self.profile}{number}")
+        name = _short(self.title or self.model or self.version)
+        return " ".join(filter(None, (_shown(self.kind), name)))
 
     def _named(self, quote: Callable[[str], str], names: dict[str, str]) -> str:
         title = f"{quote(self.title)}: " if self.title not in ("", self.profile) else ""
@@ -327,10 +328,11 @@ def revision_of(settings: ScannerSettings) -> str:
     return settings.revision.partition("(")[0].strip()
 
 
-def badge(settings: ScannerSettings) -> tuple[str, str]:
-    """Return the badge of a figure and its detail: (`FORECAST`, ""), (`AIRS`, `prod r3`)."""
-    name = settings.guardrail.badge(revision_of(settings))
-    return ("FORECAST", " ".join(filter(None, name))) if settings.is_forecast else name
+def badge(settings: ScannerSettings) -> str:
+    """Return the guardrail beside a figure: `AIRS prod r3`, `forecast of AIRS prod`."""
+    if settings.is_forecast:
+        return f"forecast of {settings.guardrail.badge()}"
+    return settings.guardrail.badge(revision_of(settings))
 
 
 def guardrail_label(settings: ScannerSettings) -> str:

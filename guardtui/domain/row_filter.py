@@ -12,7 +12,6 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -23,6 +22,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.profile import rows_stopped
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import nearest
 from guardtui.domain.verdicts import Outcome, is_correct, is_wrong
 
 OUTCOMES: Mapping[str, Outcome] = {
@@ -204,8 +204,8 @@ def _test_of(term: re.Match[str], columns: tuple[str, ...]) -> tuple[_Test, str]
 def _unknown(name: str, columns: tuple[str, ...]) -> str:
     own = {column.lower() for column in columns}
     names = list(dict.fromkeys([*(field for field in FIELDS if field not in own), *columns]))
-    similar = get_close_matches(name.lower(), [field.lower() for field in names], n=1)
-    suggestion = f"did you mean {similar[0]}? " if similar else ""
+    near = nearest(name.lower(), [field.lower() for field in names])
+    suggestion = f"did you mean {near}? " if near else ""
     return f"no field {name}: {suggestion}there are {', '.join(names)}; quotes make it a text"
 
 

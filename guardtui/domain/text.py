@@ -167,3 +167,16 @@ def starts_formula(text: str) -> bool:
     Source: as for `spreadsheet_text`; full-width signs and blanks before a sign count too.
     """
     return _STARTS_FORMULA.match(text) is not None
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """Return the word that is most similar to a misspelt one, or "" if none is similar."""
+    from difflib import get_close_matches  # only for mistakes: every start would import it
+
+    return next(iter(get_close_matches(word, list(words), n=1)), "")
+
+
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """Return `; did you mean 'WORD'?` for a misspelt word, or "" if no word is similar."""
+    near = nearest(word, words)
+    return f"; did you mean '{near}'?" if near else ""

@@ -31,7 +31,7 @@ class EngineFeatures:
     mean of all; and the same three of the share of the prompt's words that a text contains. The
     engine's encoder comes first. `nearest` [N] is its cosine to the nearest example. `label` [N] is
     1 for prompts that belong to the topic, -1 for the others. `description` [d] and `examples`
-    [k, d] are unit vectors.
+    [k, d] are unit vectors. `words` is the number of words in all texts.
     """
 
     z: Floats
@@ -40,6 +40,7 @@ class EngineFeatures:
     label: Floats
     description: Floats
     examples: Floats
+    words: int
 
 
 class EngineReader:
@@ -78,7 +79,10 @@ class EngineReader:
         # Transposed, since a forecast computes with one feature of all prompts at a time.
         columns = np.stack(parts).T
         label = np.where(prompts.expected, 1.0, -1.0).astype(np.float32)
-        return EngineFeatures(seen.z, columns, seen.nearest, label, vectors[0], vectors[written])
+        amount = sum(len(text.split()) for text in (head, *examples))
+        return EngineFeatures(
+            seen.z, columns, seen.nearest, label, vectors[0], vectors[written], amount
+        )
 
 
 # --- words that prompts share with a definition, weighted by how rare they are ----------------

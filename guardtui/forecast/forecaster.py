@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings, remote_name
 from guardtui.domain.profile import stopped_only_by_others
@@ -18,7 +19,12 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered
 from guardtui.forecast.engine_features import EngineReader
-from guardtui.forecast.expected import ExpectedRates, expected_rates
+from guardtui.forecast.expected import (
+    ExpectedRates,
+    averaged_with_counts,
+    expected_change,
+    expected_rates,
+)
 from guardtui.forecast.model import (
     Repeats,
     ScannedDefinition,
@@ -162,27 +168,61 @@ class Forecaster:
         """
         self._before = None if compared is None else compared.metrics.coverage
 
+    def change(
+        self,
+        before: Topic,
+        after: Topic,
+        counted: NDArray[np.bool_],
+        stopped: Stopped = lambda: False,
+    ) -> tuple[RateEstimate, float] | None:
+        """Forecast the change of coverage from one definition to another, and of the share matched.
+
+        Only the prompts `counted` (bool [N]) count. Answers of a scan of `before` are used. None if
+        stopped, or without prompts of both kinds.
+        """
+        chances = []
+        for topic in (before, after):
+            reading = self._reader.read(topic, self._prompts, stopped=stopped)
+            if reading is None:
+                return None
+            chances.append(self._model.chances(reading))
+        scan = self.compared
+        if scan is not None and scan.topic.model_dump() == before.model_dump():
+            answers = answers_for(scan, self._prompts.keys)
+            chances[0] = chances[0].with_answers(_matched(answers, before.intent))
+        first, second = (known.among(counted) for known in chances)
+        coverage = expected_change(first, second, self._prompts.expected[counted])
+        if coverage is None:
+            return None
+        return coverage, float(second.match.mean() - first.match.mean())
+
     def forecast(
         self,
         topic: Topic,
         stopped: Stopped = lambda: False,
         answered: NDArray[np.int8] | None = None,
         among: NDArray[np.bool_] | None = None,
+        *,
+        first_scan: bool = False,
     ) -> Forecast | None:
         """Forecast a definition; returns None if stopped.
 
-        `answered` int8 [N] are verdicts of the guardrail on it so far (`Triggered`). `among` (bool
-        [N]) restricts the rates to these prompts (default: all).
+        `answered` int8 [N] are verdicts of the guardrail on it so far (`Triggered`). In a
+        `first_scan` the model knows no others, and the rates are averaged with theirs. `among`
+        (bool [N]) restricts the rates to these prompts (default: all).
         """
         reading = self._reader.read(topic, self._prompts, stopped=stopped)
         if reading is None:
             return None
         chances = self._model.chances(reading)
-        if answered is not None:
-            chances = chances.with_answers(_matched(answered, topic.intent))
+        matched = None if answered is None else _matched(answered, topic.intent)
+        if matched is not None:
+            chances = chances.with_answers(matched)
         rated = chances if among is None else chances.among(among)
         belongs = self._prompts.expected if among is None else self._prompts.expected[among]
         rates = expected_rates(rated, belongs, self._before)
+        if first_scan and matched is not None:
+            rates = averaged_with_counts(rates, belongs, matched)
         triggers = chances.match
         if topic.intent is Intent.ALLOW:
             triggers = 1 - triggers

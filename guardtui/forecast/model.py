@@ -5,9 +5,9 @@ Prompt i matches at definition D if g_i(D) > 0, with
     g_i(D) = w · f_i(D) + v · (f_i(D) − f̄_i) + b + c · y_i + δ(D) + r_i(D) + e.
 
 f are the engine's features of the prompt at D, standardised at the first scan, and f̄_i their mean
-over the scans; deviations from it are multiplied by `MOVES`. w are the weights of differences
-between prompts, v the additional weights of differences between edits. b is the operating point and
-δ(D) its variation with the definition. y_i is the label, 1 or −1: a guardrail that is often right
+over the scans. w are the weights of differences between prompts, v the additional weights of
+differences between edits. b is the operating point and δ(D) its variation with the definition, and
+with the amount of its text. y_i is the label, 1 or −1: a guardrail that is often right
 where the engine is not follows it, which tells most of prompts that were never asked. r_i is this
 guardrail's deviation for this prompt, a Gaussian process over definitions: a share `LASTING` of it
 is independent of the wording, the rest is correlated as definitions are similar. e is the noise of
@@ -34,12 +34,12 @@ Array: TypeAlias = "NDArray[np.floating]"
 
 LASTING = 0.65
 """Share of the variance of r that is independent of the wording."""
-WANDERING = 0.15
+WANDERING = 0.3
 """Standard deviation of δ."""
-MOVES = 0.8
-"""Weight of the engine's differences between edits relative to those between prompts.
+AMOUNT = 0.7
+"""Standard deviation of the slope of δ by the logarithm of the number of words.
 
-An edit moves the engine's features more than it moves another guardrail's.
+More text matches more or less of everything: how much differs from guardrail to guardrail.
 """
 NOISE = 0.005
 """Variance of e if no scan was repeated."""
@@ -53,7 +53,7 @@ SAME = 0.985
 _BELIEF = 0.4  # mean of w for the cosines of the engine's encoder; 0 for the other features
 _BELIEVED = 3  # their number
 _WEIGHT_VARIANCE = 0.1
-_MOVE_VARIANCE = 0.02
+_MOVE_VARIANCE = 0.1
 _LEVEL_VARIANCE = 25.0
 _LABEL_VARIANCE = 4.0
 _ROUNDS = 8
@@ -127,8 +127,11 @@ class VerdictModel:
         features = [self._standardised(reading).astype(np.float64) for reading in self._readings]
         self._usual = np.mean(features, axis=0)
         self._usual_rows = np.ascontiguousarray(self._usual.T, np.float32)
-        features = [self._usual + MOVES * (columns - self._usual) for columns in features]
         self._prior = likenesses(self._readings, self._readings) + _TINY * np.eye(len(scans))
+        self._amounts = np.array([self._amount(reading) for reading in self._readings])
+        self._levels = WANDERING**2 * self._prior + AMOUNT**2 * np.outer(
+            self._amounts, self._amounts
+        )
         self._covariance = LASTING + (1 - LASTING) * self._prior
         answered = np.stack(
             [(scan.matched >= 0) & (scan.reading.nearest < SAME) for scan in scans], axis=1
@@ -139,6 +142,10 @@ class VerdictModel:
         self._label = self._readings[0].label
         design = self._design([columns[self.asked] for columns in features])
         self._fit(design, sign[self.asked], answered[self.asked])
+
+    def _amount(self, reading: EngineFeatures) -> float:
+        """Return the logarithm of the number of words relative to the first scan."""
+        return float(np.log((1 + reading.words) / (1 + self._readings[0].words)))
 
     def _standardised(self, reading: EngineFeatures) -> NDArray[np.float32]:
         columns: NDArray[np.float32] = (reading.columns - self._centre) / self._spread
@@ -199,7 +206,7 @@ class VerdictModel:
         precision[indices + features, indices + features] = 1 / _MOVE_VARIANCE
         precision[level, level] = 1 / _LEVEL_VARIANCE
         precision[level + 1, level + 1] = 1 / _LABEL_VARIANCE
-        precision[level + 2 :, level + 2 :] = np.linalg.inv(WANDERING**2 * self._prior)
+        precision[level + 2 :, level + 2 :] = np.linalg.inv(self._levels)
         mean = np.zeros(width)
         mean[: min(_BELIEVED, features)] = _BELIEF
         return precision, mean
@@ -245,7 +252,9 @@ class VerdictModel:
         from scipy.special import ndtr
 
         alike = likenesses([reading], self._readings)[0]
-        wanders = np.linalg.solve(self._prior, alike)
+        amount = self._amount(reading)
+        covered = WANDERING**2 * alike + AMOUNT**2 * amount * self._amounts
+        wanders = np.linalg.solve(self._levels, covered)
         toward = LASTING + (1 - LASTING) * alike
         count, size = len(reading.columns), len(self._weights)
         rows = self._derivatives(reading, wanders)
@@ -257,7 +266,9 @@ class VerdictModel:
         np.maximum(variance, 1e-4, out=variance)
         shared = np.zeros((size + 1, size + 1))
         shared[:size, :size] = self._weight_covariance
-        shared[size, size] = WANDERING**2 * max(0.0, 1.0 - float(wanders @ alike))
+        shared[size, size] = max(
+            0.0, WANDERING**2 + (AMOUNT * amount) ** 2 - float(wanders @ covered)
+        )
         spread = np.einsum("qn,qn->n", shared.astype(np.float32) @ rows, rows)
         scale = np.sqrt(variance + spread)
         z = mean / scale
@@ -270,7 +281,7 @@ class VerdictModel:
 
         The last row is the part of this definition's δ that the scans do not determine.
         """
-        moves = (self._standardised(reading).T - self._usual_rows) * np.float32(MOVES)
+        moves = self._standardised(reading).T - self._usual_rows
         width, count = moves.shape
         rows = np.empty((len(self._weights) + 1, count), np.float32)
         np.add(moves, self._usual_rows, out=rows[:width])

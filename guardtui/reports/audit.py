@@ -82,7 +82,7 @@ def audit_document(report: AuditReport) -> Document:
     evaluation = report.evaluation
     sections = [
         Section("The profile as a whole", "composite", tuple(_composite(evaluation))),
-        Section("Topics", "topics", tuple(_topics(evaluation))),
+        Section("Topics", "topics", tuple(_topics(report))),
         Section(
             f"Conflicts ({evaluation.conflict_count})", "conflicts", tuple(_conflicts(evaluation))
         ),
@@ -127,7 +127,8 @@ def _composite(evaluation: ProfileEvaluation) -> Iterator[Paragraph | Table]:
         yield Paragraph(f"{text}.")
 
 
-def _topics(evaluation: ProfileEvaluation) -> Iterator[Paragraph | Table]:
+def _topics(report: AuditReport) -> Iterator[Paragraph | Table]:
+    evaluation, fitted = report.evaluation, report.settings.has_fitted_threshold
     yield Paragraph(
         "Each topic by itself on its own prompts; the last column is of the whole profile."
     )
@@ -152,7 +153,7 @@ def _topics(evaluation: ProfileEvaluation) -> Iterator[Paragraph | Table]:
                 member.topic.intent.value,
                 str(len(member.own)),
                 rate_text(alone.coverage),
-                interval_text(rate_intervals(alone)["coverage"]),
+                interval_text(rate_intervals(alone, fitted=fitted)["coverage"]),
                 rate_text(alone.true_positive_rate),
                 rate_text(alone.true_negative_rate),
                 str(alone.fn),

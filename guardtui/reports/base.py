@@ -109,6 +109,7 @@ class ReportInput:
     iteration has the number `baseline_number`; `changes` says what was edited in between. If two
     recorded evaluations are compared, `name` and `baseline_title` say where each is from, and
     `baseline_prompts` has the texts of prompts that only the baseline has.
+    `series` is what the best of `iterations`, or a baseline that is the best, was chosen from.
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
     `reducer` is the name of the reducer of epochs, or "". `fit` is the fit of the threshold, if
@@ -152,6 +153,13 @@ class ReportInput:
         if self.baseline_number is None:
             return "the baseline"
         return f"the baseline (iteration {self.baseline_number})"
+
+    @property
+    def baseline_caution(self) -> str:
+        """What to expect of a baseline named as the best, to append to a sentence, or ""."""
+        if self.series is None or self.iterations:
+            return ""
+        return f" (the baseline: {self.series.text})"
 
     @property
     def sample(self) -> str:

@@ -88,7 +88,13 @@ def mistakes_document(before: Side, after: Side) -> Document:
         if prompts
     ]
     caveats = tuple(map(Item, _caveats(before, after)))
-    rates = rates_table(after.metrics, _deltas(before, after), baseline=before.metrics)
+    rates = rates_table(
+        after.metrics,
+        _deltas(before, after),
+        baseline=before.metrics,
+        fitted=_fitted(after),
+        baseline_fitted=_fitted(before),
+    )
     return Document(
         ("Guardrail topic comparison: ", Foreign(_topic(after)[0])),
         (f"{_sentence(before, after)}.",),

@@ -23,7 +23,7 @@ from guardtui.domain.document import (
     quoting,
 )
 from guardtui.domain.estimates import RateEstimate
-from guardtui.domain.evaluation import should_trigger
+from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text, interval_text, rate_text
 from guardtui.domain.guardrail import ScannerSettings, guardrail_text
 from guardtui.domain.prompts import PromptSet
@@ -52,11 +52,20 @@ _DIRECTION = {True: "right", False: "wrong", None: "–"}
 
 @dataclass(frozen=True, eq=False)
 class RecordedGuardrail:
-    """A guardrail with verdicts in a session, the other such guardrails, and all iterations."""
+    """A guardrail with verdicts in a session, the other such guardrails, and all iterations.
+
+    `experiments` are verdicts on definitions that are no iterations; most of their rows are open.
+    """
 
     settings: ScannerSettings
     others: tuple[ScannerSettings, ...]
     iterations: tuple[Iteration, ...]
+    experiments: tuple[Evaluation, ...] = ()
+
+    @property
+    def evaluations(self) -> list[Evaluation]:
+        """All verdicts; those of experiments come first, since a fit is to the last ones."""
+        return [*self.experiments, *(iteration.evaluation for iteration in self.iterations)]
 
 
 @dataclass(frozen=True, eq=False)

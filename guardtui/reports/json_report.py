@@ -12,6 +12,7 @@ from guardtui.domain.comparison import Change
 from guardtui.domain.estimates import Bounds, RateEstimate
 from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.significance import POWER, RESAMPLES, Significance, observed_changes
 from guardtui.domain.statistics import CONFIDENCE, Interval
 from guardtui.domain.topic import Topic
@@ -331,6 +332,10 @@ class EvaluationData:
     topic_fingerprint: Annotated[Sha256, _said("Of the definition.")]
     prompt_set_fingerprint: Annotated[str, _said("Sha256 of prompts, labels and intent.")]
     iterations: list[IterationData]
+    best_of_series: Annotated[
+        BestOfSeries | None,
+        _said("What the best iteration, or a baseline named `best`, was chosen from."),
+    ]
     results: Annotated[list[ReportRow], _said("All prompts, in the order of the evaluation.")]
 
 
@@ -391,6 +396,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         topic_fingerprint=report.topic.fingerprint,
         prompt_set_fingerprint=evaluation.prompt_set,
         iterations=[_iteration(iteration) for iteration in report.iterations],
+        best_of_series=report.series,
         results=list(report.rows()),
     )
 

@@ -24,13 +24,14 @@ def rates_table(
     after_coverage: Iterable[Row] = (),
     more: Iterable[Row] = (),
     fitted: bool = False,
+    baseline_fitted: bool = False,
 ) -> Table:
     """Return a row for each rate: value, 95 % interval, and with `deltas` its change.
 
     The interval of a change needs `significance`. With `baseline`, its value and interval are the
     last columns. `after_coverage` and `more` are further rows of up to as many cells: title, value,
-    interval, change, interval of the change. `fitted` tells whether the thresholds were
-    fitted to the labels.
+    interval, change, interval of the change. `fitted` and `baseline_fitted` tell whether the
+    thresholds were fitted to the labels.
     """
     intervals = rate_intervals(metrics, fitted=fitted)
     columns = [Column("rate", figure=False), Column("value"), Column("95 % interval", figure=False)]
@@ -40,7 +41,7 @@ def rates_table(
         columns.append(Column("95 % interval of the change", figure=False))
     if baseline is not None:
         columns += [Column("baseline"), Column("95 % interval", figure=False)]
-        before = rate_intervals(baseline, fitted=fitted)
+        before = rate_intervals(baseline, fitted=baseline_fitted)
     rows: list[Row] = []
     for name in RATES:
         row = [RATE_TITLES[name], rate_text(getattr(metrics, name))]

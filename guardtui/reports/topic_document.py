@@ -98,7 +98,7 @@ def _lead(report: ReportInput) -> Iterator[Phrase]:
         f"{count_text(metrics.fp, 'false positive')} in {count_text(metrics.total, 'prompt')}."
     )
     if comparison is not None:
-        yield f"{capitalized(comparison.describe(report.baseline_name))}."
+        yield f"{capitalized(comparison.describe(report.baseline_name))}{report.baseline_caution}."
     if missing := missing_text(report):
         yield f"{capitalized(missing)}."
     if gates := gates_text(report):
@@ -189,6 +189,8 @@ def _metrics(report: ReportInput) -> Iterator[Block]:
         after_coverage=_separation(report),
         more=figures,
         fitted=report.evaluation.settings.has_fitted_threshold,
+        baseline_fitted=report.baseline is not None
+        and report.baseline.settings.has_fitted_threshold,
     )
     yield Paragraph(f"{counts_text(report.evaluation.metrics)}.")
     if report.baseline is not None and report.comparison is not None and report.baseline_title:

@@ -7,7 +7,6 @@ import re
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 from urllib.parse import parse_qsl, urlsplit
@@ -17,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import Guardrail
-from guardtui.domain.text import display_start
+from guardtui.domain.text import did_you_mean, display_start
 from guardtui.http.address import AddressError, Endpoint
 from guardtui.http.errors import inert
 
@@ -414,8 +413,7 @@ def _unknown(kind: str, name: str, keys: Mapping[str, Key]) -> KeyProblem:
     shown = display_start(name, _SHOWN)
     if _SECRET.search(name):
         return KeyProblem(shown, "this looks like a secret", _NO_SECRETS)
-    similar = get_close_matches(name, list(keys), n=1)
-    near = f"; did you mean '{similar[0]}'?" if similar else ""
+    near = did_you_mean(name, keys)
     owners = [other for other in KINDS if any(key.name == name for key in keys_of(other))]
     owner = f" (a key of {', '.join(owners)})" if owners else ""
     remedy = f"'guardtui guardrails --keys {kind}' lists its keys: {', '.join(keys)}"
@@ -432,8 +430,7 @@ def _problems(error: ValidationError, keys: Mapping[str, Key]) -> Iterator[KeyPr
             text = "a decision model is one model: write one URL#NAME"
         else:
             text = f"'{display_start(str(problem['input']), _SHOWN)}' is not valid"
-            similar = get_close_matches(str(problem["input"]), key.choices, n=1)
-            text += f"; did you mean '{similar[0]}'?" if similar else ""
+            text += did_you_mean(str(problem["input"]), key.choices)
         yield KeyProblem(key.name, text, f"values: {key.values}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -96,7 +97,8 @@ class RemoteRun:
     """A scan in progress, of all rows or of `rows` (intp [k]) in their order.
 
     A text in several rows is sent once. `waiting` are the texts without a verdict so far. `note`
-    returns a note for the author on a verdict, `used` the usage of a model.
+    returns a note for the author on a verdict, `used` the usage of a model. `settled` gets each
+    chosen row with its verdict, as soon as it is known.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class RemoteRun:
         limit: AdaptiveLimit,
         *,
         note: Callable[[Verdict], str] = lambda verdict: verdict.note,
+        settled: Callable[[int, Verdict], None] | None = None,
         used: Callable[[], Usage | None] = lambda: None,
     ) -> None:
         texts = prompts.prompts.to_list()
@@ -122,6 +125,7 @@ class RemoteRun:
         self.counters = Counters(limit)
         self._failures = Failures(limit)
         self._report, self._limit, self._note, self._used = report, limit, note, used
+        self._settled = settled
         self._columns = VerdictColumns(len(texts))
         self._total = int(np.count_nonzero(self._chosen))
         self._done = self._known = 0
@@ -172,12 +176,17 @@ class RemoteRun:
     def settle(self, text: str, verdict: Verdict, *, known: bool = False) -> None:
         """Set the verdict of a text in all its rows; `known` if it came from the cache."""
         rows = self._rows[text]
-        self._columns.put(rows, verdict, self._note(verdict) if verdict.decided else "")
+        note = self._note(verdict) if verdict.decided else ""
+        self._columns.put(rows, verdict, note)
         if verdict.triggered is not Triggered.NOT_ASKED:
             self._failures.count(verdict, known=known)
             count = int(np.count_nonzero(self._chosen[rows]))
             self._done += count
             self._known += count * known
+        if self._settled is not None:
+            for row in rows:
+                if self._chosen[row]:
+                    self._settled(row, replace(verdict, note=note))
         self.report_progress()
 
     def report_progress(self) -> None:

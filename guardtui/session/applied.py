@@ -16,6 +16,9 @@ from guardtui.session.stored_json import read_json
 
 MAX_ENTRIES = 50
 
+_WAITS = "airs-waits"
+"""Name of the measured waits among the settings of a session, by place."""
+
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
@@ -47,17 +50,19 @@ class AppliedLog:
         """Return the revert data of all entries, oldest first."""
         return [entry.way for entry in self.entries()]
 
-    def push(self, way: dict[str, Any]) -> int:
+    def push(self, way: dict[str, Any], *, passing: bool = False) -> int:
         """Add the revert data of a change that was just applied; returns the id of its entry.
 
-        The oldest entries beyond `MAX_ENTRIES` are removed.
+        The oldest entries beyond `MAX_ENTRIES` are removed, unless the new one is `passing`: soon
+        reverted.
         """
         with self._store.transaction() as database:
             added = database.execute(
                 "INSERT INTO undo_journal(session, place, way) VALUES (?, ?, ?)",
                 (self._store.session_id, self._place, json.dumps(way)),
             )
-            self._remove(database, [entry.id for entry in self._read(database)[:-MAX_ENTRIES]])
+            if not passing:
+                self._remove(database, [entry.id for entry in self._read(database)[:-MAX_ENTRIES]])
         return int(added.lastrowid or 0)
 
     def replace(self, entry_id: int, way: dict[str, Any]) -> None:
@@ -81,6 +86,20 @@ class AppliedLog:
             earlier = [entry for entry in self._read(database) if entry.id < first]
             if earlier and amend is not None:
                 self._replace(database, earlier[-1].id, amend(earlier[-1].way))
+
+    def wait(self) -> float | None:
+        """Return the seconds of the last apply until scans used it; None if unknown."""
+        known = self._store.setting(_WAITS)
+        seconds = known.get(self._place) if isinstance(known, dict) else None
+        return float(seconds) if isinstance(seconds, int | float) else None
+
+    def keep_wait(self, seconds: float) -> None:
+        """Store the seconds of an apply to this profile until scans used it."""
+
+        def change(known: Any) -> dict[str, Any]:
+            return {**(known if isinstance(known, dict) else {}), self._place: round(seconds, 1)}
+
+        self._store.change_setting(_WAITS, change)
 
     def _read(self, database: sqlite3.Connection) -> list[JournalEntry]:
         rows = database.execute(
@@ -114,21 +133,36 @@ class ChangeJournal:
     was changed after all.
     """
 
-    def __init__(self, log: AppliedLog) -> None:
-        self._log = log
-        self._entry_id: int | None = None
+    def __init__(self, log: AppliedLog, *, passing: bool = False) -> None:
+        """`passing` as in `AppliedLog.push`."""
+        self.log, self._passing = log, passing
+        self.entry_id: int | None = None
+        """Id of the entry; None if nothing can have been changed."""
 
     @property
     def has_entry(self) -> bool:
         """Whether there is an entry, so that something may have been changed."""
-        return self._entry_id is not None
+        return self.entry_id is not None
 
     def __call__(self, way: BaseModel | None) -> None:
         if way is None:
-            if self._entry_id is not None:
-                self._log.drop([self._entry_id])
-            self._entry_id = None
-        elif self._entry_id is None:
-            self._entry_id = self._log.push(way.model_dump(mode="json"))
+            if self.entry_id is not None:
+                self.log.drop([self.entry_id])
+            self.entry_id = None
+        elif self.entry_id is None:
+            self.entry_id = self.log.push(way.model_dump(mode="json"), passing=self._passing)
         else:
-            self._log.replace(self._entry_id, way.model_dump(mode="json"))
+            self.log.replace(self.entry_id, way.model_dump(mode="json"))
+
+
+def open_entries(store: SessionStore) -> list[tuple[str, JournalEntry]]:
+    """Return the entries of all profiles of a session with their places, oldest first.
+
+    Raises StoreError.
+    """
+    with store.connection() as database:
+        places = database.execute(
+            "SELECT DISTINCT place FROM undo_journal WHERE session = ? ORDER BY place",
+            (store.session_id,),
+        ).fetchall()
+    return [(place, entry) for (place,) in places for entry in AppliedLog(store, place).entries()]

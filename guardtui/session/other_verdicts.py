@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ from guardtui.domain.guardrail import (
     JUDGE,
     Guardrail,
     ScannerSettings,
-    badge,
     remote_name,
 )
 from guardtui.domain.profile import stopped_only_by_others
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, is_answered, is_wrong, outcomes
 from guardtui.session.session import Iteration
@@ -31,6 +31,8 @@ THE_ENGINE = "the embedded engine"
 
 _UNNAMED = ""
 """A model of a panel whose name is not recorded; it may be that of any judge."""
+
+_LONGEST = 40  # characters of a title
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +141,9 @@ def _value(settings: ScannerSettings) -> tuple[Guardrail, bool]:
 
 def _title(settings: ScannerSettings) -> str:
     """Return the guardrail in a word, inert: a profile, or a model."""
-    kind, detail = badge(replace(settings, revision=""))
-    return detail or kind
+    guardrail = settings.guardrail
+    name = guardrail.title or guardrail.profile or guardrail.model or guardrail.version
+    return display_start(name or guardrail.kind, _LONGEST)
 
 
 # --- independent guardrails -------------------------------------------------------------------

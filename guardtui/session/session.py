@@ -114,6 +114,8 @@ class Session:
     ) -> None:
         self.topic = topic
         self.iterations: list[Iteration] = list(iterations)
+        self.experiments: tuple[Evaluation, ...] = ()
+        """Verdicts of experiments on definitions that are no iterations; most rows are open."""
         self._pinned = pinned
         self._undo: list[_EditStep] = []
         self._redo: list[_EditStep] = []

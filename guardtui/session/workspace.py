@@ -15,6 +15,7 @@ from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.change_signature import change_signature
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
+from guardtui.session.experiments import ExperimentLog
 from guardtui.session.prompt_file import (
     PromptFile,
     reading_of,
@@ -56,6 +57,7 @@ class Workspace:
         self.session = Session(
             topic_file.topic, self.store.iterations(), self.store.pinned(), self.prompts
         )
+        self.read_experiments()
         self.draft_offer: Draft | None = None
         for draft in self.store.abandoned_drafts():
             if draft.topic == topic_file.topic:
@@ -266,6 +268,11 @@ class Workspace:
             self.topic_file = save_topic(
                 self.topic_file, topic, force=force, backup_folder=self._backups
             )
+
+    def read_experiments(self) -> None:
+        """Read what experiments measured, for forecasts. Raises StoreError."""
+        topics = [iteration.evaluation.topic for iteration in self.session.iterations]
+        self.session.experiments = tuple(ExperimentLog(self.store).evaluations(topics))
 
     def pin(self, number: int | None) -> None:
         """Compare with this iteration from now on (None: with the latest kept one)."""

@@ -21,6 +21,7 @@ from guardtui.tui.messages import SwitchTopic
 from guardtui.tui.registry.actions import (
     DETAIL,
     EDITOR,
+    METRICS,
     RESULTS,
     SCREEN,
     TABLE,
@@ -168,6 +169,7 @@ class GuardtuiApp(BaseApp):
                 RESULTS: panes.results,
                 EDITOR: panes.editor,
                 DETAIL: panes.detail,
+                METRICS: panes.metrics,
                 TABLE: panes.results.table,
             }
         return super().action_targets(screen)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from textual.theme import BUILTIN_THEMES, Theme
+
+from guardtui.domain.text import nearest
 
 # After Okabe and Ito, "Color Universal Design" (2008): vermillion, yellow and sky blue differ for
 # every common kind of colour vision. Here vermillion is an error, yellow a warning and blue a
@@ -98,5 +98,5 @@ def theme_names() -> list[str]:
 def near_theme(name: str) -> str:
     """Return a hint for the name of a theme that does not exist."""
     names = theme_names()
-    similar = get_close_matches(name, names, n=1)
-    return f"did you mean '{similar[0]}'?" if similar else f"the themes are {', '.join(names)}"
+    near = nearest(name, names)
+    return f"did you mean '{near}'?" if near else f"the themes are {', '.join(names)}"

@@ -88,7 +88,7 @@ def test_a_better_definition_is_proven_and_its_gain_is_cautious() -> None:
     both = objective.values([candidate("now"), candidate("better")])
     assert both is not None
     assert belongs.sum() == 100
-    assert gain.proven
+    assert gain.likely
     assert gain.value == pytest.approx(SHRINKAGE * (both[1] - both[0]))
     assert PROVEN_FROM < gain.low < gain.value < gain.high
 
@@ -100,7 +100,7 @@ def test_the_best_of_many_equally_good_definitions_promises_nothing() -> None:
         objective = answers(80, dict.fromkeys(["now", *names], 0.7), seed)
         gain = gain_of_choice(objective, TOPIC, best_of(names))
         assert gain is not None
-        proven.append(gain.proven)
+        proven.append(gain.likely)
         values.append(gain.value)
         both = objective.values([candidate(name) for name in ("now", *names)])
         assert both is not None
@@ -113,7 +113,7 @@ def test_the_best_of_many_equally_good_definitions_promises_nothing() -> None:
 def test_no_choice_gains_nothing() -> None:
     gain = gain_of_choice(answers(40, {"now": 0.7}), TOPIC, lambda _: None)
     assert gain is not None
-    assert (gain.value, gain.low, gain.high, gain.proven) == (0.0, 0.0, 0.0, False)
+    assert (gain.value, gain.low, gain.high, gain.likely) == (0.0, 0.0, 0.0, False)
 
 
 def test_the_same_prompts_give_the_same_gain_in_any_order() -> None:

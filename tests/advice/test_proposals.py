@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.objective import Gain
-from guardtui.advice.proposals import HeldOut, Proposal, appraise_current, propose
+from guardtui.advice.proposals import (
+    ForecastChange,
+    HeldOut,
+    Proposal,
+    appraise_current,
+    propose,
+)
 from guardtui.domain.comparison import compare
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.separation import SeparationChange
 from guardtui.domain.topic import Intent, Topic
 from guardtui.scanners.local.scanner import LocalScanner
 
 from .conftest import TOPIC, Bench, bench_of
 
-GAIN = Gain(0.1, 0.0, 0.2, proven=True)
+GAIN = Gain(0.1, 0.0, 0.2, likely=True)
 
 
 @pytest.fixture(scope="module")
@@ -102,13 +112,16 @@ def test_a_path_of_edits_is_described_and_the_sources_of_its_words_are_excluded(
     assert proposal.held_out is None
 
 
-def advised(proven: bool, held: HeldOut | None) -> bool:
+def worth(gain: Gain) -> Proposal:
     none, rows = Metrics(5, 5, 5, 5), np.zeros(0, np.intp)
-    gain = Gain(0.1, -0.01, 0.2, proven)
-    return Proposal(TOPIC, (), (), gain, none, none, rows, rows, rows, held).is_advised
+    return Proposal(TOPIC, (), (), gain, none, none, rows, rows, rows)
 
 
-def test_only_a_proven_gain_that_holds_on_held_out_prompts_is_advised() -> None:
+def advised(likely: bool, held: HeldOut | None) -> bool:
+    return replace(worth(Gain(0.1, -0.01, 0.2, likely)), held_out=held).is_advised
+
+
+def test_only_a_likely_gain_that_holds_on_held_out_prompts_is_advised() -> None:
     worse, same, better = (Metrics(tp, 10, 0, 10 - tp) for tp in (4, 5, 6))
     assert advised(True, None)
     assert not advised(False, None)
@@ -127,3 +140,74 @@ def test_it_stops_at_once(shipped: Bench) -> None:
     nothing = np.zeros(0, np.intp)
     assert propose(objective, (TOPIC, current), path, nothing, GAIN, lambda: True) is None
     assert appraise_current(objective, Topic(name="newer"), lambda: True) is None
+
+
+@pytest.mark.parametrize(
+    ("separation", "coverage", "matches", "text"),
+    [
+        (0.012, -0.03, 0.1, "separates better (+0.012 [−0.010, +0.026]), but catches too much on "
+         "prod: test it with two or three of its examples"),
+        (0.012, -0.03, -0.1, "separates better (+0.012 [−0.010, +0.026]), but catches too little "
+         "on prod: test it with more examples"),
+        (0.012, 0.03, 0.1, "separates better (+0.012 [−0.010, +0.026]), and 10 % more of all "
+         "prompts match on prod"),
+        (-0.002, 0.03, 0.0, "does not separate better (−0.002 [−0.010, +0.026]), but as many "
+         "prompts match on prod"),
+        (-0.002, -0.03, 0.1, "does not separate better (−0.002 [−0.010, +0.026]), and catches too "
+         "much on prod: test it with two or three of its examples"),
+    ],
+)  # fmt: skip
+def test_separation_and_the_level_of_the_guardrail_are_two_figures(
+    separation: float, coverage: float, matches: float, text: str
+) -> None:
+    change = ForecastChange(
+        "prod", RateEstimate(coverage, coverage - 0.05, coverage + 0.04), matches
+    )
+    known = replace(
+        worth(GAIN),
+        separation=SeparationChange(separation, -0.01, 0.026),
+        level=0.2,
+        forecast=change,
+    )
+    assert known.transfer_text == text
+
+
+def test_without_a_forecast_the_level_is_the_engines() -> None:
+    known = replace(worth(GAIN), separation=SeparationChange(0.012, -0.01, 0.026), level=-0.1)
+    assert known.transfer_text == (
+        "separates better (+0.012 [−0.010, +0.026]); at the engine's operating point 10 % fewer of "
+        "all prompts match, yours may differ"
+    )
+    assert replace(known, level=None).transfer_text == "separates better (+0.012 [−0.010, +0.026])"
+
+
+def test_each_figure_names_its_guardrail() -> None:
+    change = ForecastChange("prod", RateEstimate(0.02, -0.03, 0.06), 0.1)
+    known = replace(worth(Gain(0.03, -0.01, 0.07, likely=True)), forecast=change)
+    assert known.figures == (
+        "for the engine: likely +0.030 [−0.010, +0.070] · "
+        "forecast of prod: +0.020 (−0.030 to +0.060)"
+    )
+    assert known.short_figures == "engine +0.030 · prod ≈ +0.020"
+
+
+@pytest.mark.parametrize(
+    ("gain", "text"),
+    [
+        (Gain(0.0512, 0.0121, 0.0903, likely=True), "+0.051 [+0.012, +0.090]"),
+        (Gain(0.0312, -0.0121, 0.0903, likely=True), "likely +0.031 [−0.012, +0.090]"),
+        (Gain(0.0312, 0.0121, 0.0903, likely=False), "best guess +0.031, unproven"),
+    ],
+)
+def test_a_gain_says_how_sure_it_is(gain: Gain, text: str) -> None:
+    assert gain.text == text
+    assert gain.proven == (text[0] == "+")
+
+
+def test_a_guess_is_less_than_what_the_folds_gained() -> None:
+    unlikely = Gain(0.04, -0.02, 0.10, likely=False)
+    assert unlikely.guess().value == pytest.approx(0.02)
+    assert unlikely.guess(0.03).value == pytest.approx(-0.01)
+    beside = Gain(0.04, -0.02, 0.10, likely=True).guess(0.01)
+    assert (beside.value, beside.likely) == (pytest.approx(0.03), False)
+    assert beside.high - beside.low == pytest.approx(0.12)

@@ -96,7 +96,7 @@ def test_it_proposes_better_definitions_the_best_first(small: Bench, whole: Sear
     assert len(whole.proposals) > 3
     assert len([proposal for proposal in whole.proposals if len(proposal.kinds) > 1]) <= 1
     # Only the gain of the whole choice is measured on folds; the others are guesses below it.
-    assert [proposal.gain.proven for proposal in whole.proposals].count(True) <= 1
+    assert [proposal.gain.likely for proposal in whole.proposals].count(True) <= 1
     assert whole.advised == whole.proposals[: len(whole.advised)]
     assert whole.best is next(iter(whole.advised), None)
     assert 0 < whole.single_edits < whole.measured
@@ -159,7 +159,7 @@ def test_edits_worse_on_held_out_prompts_are_not_advised(
         pl.Series("expected", prompts.expected ^ (np.arange(200) % 2 == 1))
     )
     result = result_of(bench_of(PromptSet(turned, prompts.intent, ""), scanner), widths=(1,))
-    proven = [proposal for proposal in result.proposals if proposal.gain.proven]
+    proven = [proposal for proposal in result.proposals if proposal.gain.likely]
     assert any(proposal.held_out and proposal.held_out.gain <= 0 for proposal in proven)
     assert all(proposal.held_out and proposal.held_out.gain > 0 for proposal in result.advised)
 

@@ -50,7 +50,9 @@ class Remote(RemoteOptions):
 
     def connect(self, settings: AirsSettings, profile: str) -> AirsConnection:
         settings = replace(settings, profile=profile)
-        return AirsConnection(settings, rate=self.airs.rate, clock=self.clock)
+        return AirsConnection(
+            settings, rate=self.airs.rate, batches=self.airs.batch, clock=self.clock
+        )
 
 
 class Turnstile:

@@ -23,7 +23,8 @@ ALIASES = {
     "CHECK": "check topic.yaml --prompts prompts.csv",
     "COMPARE": "compare --prompts prompts.csv topic.yaml",
     "REFINE": "refine topic.yaml --prompts prompts.csv",
-    "WORDINGS": "refine topic.yaml --prompts prompts.csv --guardrail decision:https://a.example/v1#m",
+    "EXPERIMENT": "refine topic.yaml --prompts prompts.csv --experiment --guardrail "
+    "decision:https://a.example/v1#m",
     "SCORE": "score outputs.csv --scorer",
     "SERVE": "serve topic.yaml --prompts prompts.csv",
     "NEW": "new Tea --description Tea --intent allow --example a",
@@ -221,18 +222,26 @@ REFINE --time -5                        | is not a time like 60s, 5m or 1h
 REFINE --time 1d                        | is not a time like 60s, 5m or 1h
 REFINE --time 25h                       | is not a time like 60s, 5m or 1h
 REFINE --time nan                       | is not a time like 60s, 5m or 1h
-REFINE --objective luck                 | --objective
-REFINE --count 5                        | --count needs --guardrail decision:URL#MODEL
-WORDINGS --count 1                      | --count
-WORDINGS --wordings none.txt            | none.txt
-WORDINGS --single                       | --single does not fit a decision model
-WORDINGS --time 5s                      | --time does not fit a decision model
-WORDINGS --writer http://a.b/v1         | --writer: 'http://a.b/v1' has no model
-WORDINGS --writer http://a.b/v1#m       | --writer: http://a.b would send
-WORDINGS --writer https://b.c/v1#m      | GUARDTUI_MODEL_KEYS=
+REFINE --calls 5                        | --calls needs --experiment
+REFINE --resume                         | --resume needs --experiment
+REFINE --wordings a.txt                 | --wordings needs --experiment
+REFINE --test-profile test              | --test-profile needs --experiment
+REFINE --experiment                     | the engine is a stand-in
+REFINE --experiment --guardrail airs:prod | --test-profile
+EXPERIMENT                              | add --yes, or a maximum number of calls with --calls N
+EXPERIMENT --calls 0                    | --calls
+EXPERIMENT --wordings none.txt          | none.txt
+EXPERIMENT --single                     | --single does not fit --experiment
+EXPERIMENT --time 5s                    | --time does not fit --experiment
+EXPERIMENT --test-profile test          | --test-profile is for AIRS
+EXPERIMENT --threshold fitted           | --threshold fitted does not fit --experiment
+EXPERIMENT --resume                     | no experiment is unfinished
+EXPERIMENT --resume --writer http://localhost:1/v1#m | omit --wordings and --writer
+EXPERIMENT --writer http://a.b/v1       | --writer: 'http://a.b/v1' has no model
+EXPERIMENT --writer http://a.b/v1#m     | --writer: http://a.b would send
+EXPERIMENT --writer https://b.c/v1#m    | GUARDTUI_MODEL_KEYS=
 
-guardrails check                        | name one guardrail
-guardrails check fast --guardrail prod  | name one guardrail
+guardrails check                        | Missing argument 'NAME'
 guardrails --keys judge list            | cannot be combined
 guardrails --keys other                 | is not one of
 guardrails template judge -o none/x.txt | none/x.txt: no folder none
@@ -281,17 +290,16 @@ config set keys screen.keep=f3          | 'f3' is taken by screen.discard
 config set keys screen.keep             | is not of the form
 config chek                             | No such command
 config --path check                     | --path cannot be combined with a command
-new                                     | --name, --description, --intent, --example: missing
+new                                     | NAME, --description, --intent, --example: missing
 new Tea --description Tea --intent allow | --example: missing, and there is no terminal to ask
 NEW                                     | 1 example: at least 2 are needed
 NEW --example b --example a             | --example 3 is the same as one before it
-NEW --example b --name Coffee           | NAME and --name differ
 NEW --example b --folder gone           | gone: no such folder
 NEW --example b --intent deny           | 'deny' is not one of
 NEW --example '\x07'                    | --example 2 holds a control character
 new '' --description Tea                | name is empty
-new '\x1b]52;c;x\x07' --description Tea | --name holds a control character ('\\x1b')
-new caf\udce9 --description Tea         | --name holds bytes that are not UTF-8
+new '\x1b]52;c;x\x07' --description Tea | NAME holds a control character ('\\x1b')
+new caf\udce9 --description Tea         | NAME holds bytes that are not UTF-8
 new LONG --description Tea              | name has 300 bytes, 200 more than the 100 allowed
 sandbox --fault 429                     | write KIND=SHARE
 sandbox --fault nonsense=1              | unknown fault 'nonsense'

@@ -20,6 +20,7 @@ from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Gates, State
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
@@ -384,3 +385,13 @@ def test_a_summary_keeps_to_what_github_takes(
     assert text.endswith("see the report's file\n")
     path.write_bytes(b"x" * 1200)
     assert github._append(path, "text\n", ()) == "it is full"
+
+
+def test_gates_say_what_to_expect_of_a_baseline_that_is_the_best_of_a_series() -> None:
+    report = report_of(evaluation_of([True] * 40), evaluation_of([True] * 38 + [False] * 2))
+    series = BestOfSeries(20, 0.041)
+    asked = Gates(max_regressions=0, require_significant=True)
+    for result in asked.results(replace(report, series=series)):
+        expected = "(the baseline: best of 20: expect about 0.04 less on new prompts)"
+        assert (expected in result.text) is ("coverage" not in result.option)
+    assert not any("best of" in result.text for result in asked.results(report))

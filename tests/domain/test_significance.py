@@ -216,12 +216,12 @@ SLIGHT = Significance(1, 2, 200, Pairs((70, 0, 1, 29), (90, 2, 0, 8)))
 @pytest.mark.parametrize(
     ("found", "difference", "sentence"),
     [
-        (GAIN, "better", "better: coverage +0.300 [+0.200, +0.392], 30 fixes, 0 regressions"),
-        (LOSS, "worse", "worse: coverage −0.300 [−0.393, −0.195], 0 fixes, 30 regressions"),
+        (GAIN, "better", "better: coverage +0.300 [+0.200, +0.389], 30 fixes, 0 regressions"),
+        (LOSS, "worse", "worse: coverage −0.300 [−0.396, −0.202], 0 fixes, 30 regressions"),
         (
             SLIGHT,
             "no demonstrable change",
-            "no demonstrable change: coverage +0.010 [−0.021, +0.048], 1 fix, 2 regressions",
+            "no demonstrable change: coverage +0.010 [−0.026, +0.039], 1 fix, 2 regressions",
         ),
         (
             Significance(0, 0, 100, Pairs((40, 0, 0, 10), (40, 0, 0, 10))),

@@ -33,6 +33,7 @@ class MadeUp:
             self.label,
             texts[0].astype(np.float32),
             texts[1:].astype(np.float32),
+            30,
         )
 
     def answers(self, reading: EngineFeatures, noise: float = 0.0) -> np.ndarray:

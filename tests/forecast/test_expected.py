@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from guardtui.forecast.expected import expected_rates
+from guardtui.forecast.expected import averaged_with_counts, expected_rates
 from guardtui.forecast.model import MatchProbabilities, VerdictModel
 from tests.forecast.guardrails import MadeUp
 
@@ -52,7 +52,9 @@ def test_the_chance_of_being_better_is_near_one_half_where_nothing_changes() -> 
     rates = expected_rates(chances([0.8] * 50 + [0.2] * 50), np.arange(100) < 50, before=0.77)
     assert rates.better is not None
     assert 0.2 < rates.better < 0.8
-    assert expected_rates(chances([0.9] * 50 + [0.1] * 50), np.arange(100) < 50, 0.5).better == 1
+    likely_equal = expected_rates(chances([1.0] * 10 + [1e-3] * 10), np.arange(20) < 10, before=1.0)
+    assert likely_equal.better == 0
+    assert expected_rates(chances([0.9] * 50 + [0.1] * 50), np.arange(100) < 50, 0.5).better > 0.99
 
 
 def test_intervals_hold_at_least_nine_times_in_ten() -> None:
@@ -91,3 +93,30 @@ def test_answers_that_have_come_are_certain() -> None:
     exact = min(true[belongs].mean(), 1 - true[~belongs].mean())
     assert whole.value == pytest.approx(exact)
     assert width(200) < 1e-4
+
+
+def test_a_first_scan_averages_the_model_with_counting() -> None:
+    belongs = np.arange(40) < 20
+    matched = np.full(40, -2, np.int8)
+    matched[:10], matched[20:30] = [1] * 8 + [0] * 2, 0
+    model = expected_rates(chances([0.9] * 20 + [0.2] * 20).with_answers(matched), belongs)
+    rates = averaged_with_counts(model, belongs, matched)
+    assert rates.tpr is not None
+    assert rates.tpr.value == pytest.approx((0.85 + 0.8) / 2)
+    assert rates.tnr is not None
+    assert rates.tnr.value == pytest.approx(0.25 * 0.9 + 0.75)  # without errors
+    assert rates.coverage is not None
+    assert rates.tpr.value < rates.coverage.value < rates.tpr.value + 0.02
+    assert rates.accuracy is not None
+    assert rates.accuracy.value == pytest.approx((rates.tpr.value + rates.tnr.value) / 2)
+    for rate, least, most in ((rates.tpr, 0.4, 0.9), (rates.tnr, 0.5, 1.0)):
+        assert least <= rate.low < rate.value < rate.high <= most
+
+
+def test_a_first_scan_of_one_class_has_no_coverage() -> None:
+    matched = np.array([1, 0, -2, -2], np.int8)
+    model = expected_rates(chances([0.9] * 4).with_answers(matched), np.ones(4, bool))
+    rates = averaged_with_counts(model, np.ones(4, bool), matched)
+    assert rates.tnr is rates.coverage is None
+    assert rates.tpr is not None
+    assert rates.accuracy == rates.tpr

@@ -92,7 +92,7 @@ async def test_an_edit_is_forecast_then_scanned_kept_and_the_apply_reverted(
         .answers("t", "g")
         .sees_scans(1)
         .types(" now")
-        .sees("forecast from 1 scan", "coverage ≈")
+        .sees("forecast of", "coverage ≈")
         .does("scan")
         .sees_scans(2)
         .keeps()

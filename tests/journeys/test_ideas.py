@@ -12,9 +12,9 @@ async def test_the_best_idea_is_taken_and_undone(author: Author) -> None:
         .is_advised("example")
         .does("take_idea")
         .answers("escape")
-        .sees("edit: example")
+        .sees("fixed", "● unsaved")
         .does("undo")
-        .sees("edit: unchanged")
+        .sees("unchanged: no edit to judge yet")
     )
 
 

@@ -35,7 +35,7 @@ async def test_a_wrong_label_is_flipped_and_the_file_and_figures_follow(
         .shows("fp")
         .does("relabel")
         .sees_coverage(0.8)
-        .sees("TP 4 FN 1 FP 0 TN 3")
+        .sees("1 missed · 0 wrongly stopped")
         .finds("tax.csv", f'"{FALSE_ALARM}",true,block')
         .does("undo_prompts")
         .finds("tax.csv", f'"{FALSE_ALARM}",false,block')

@@ -19,7 +19,7 @@ async def test_a_mistake_is_read_with_its_reasons(author: Author) -> None:
         .goes_to("introduced")
         .sees("✗ FP", "label: does not belong", "nearest: example 1 “How can I pay less tax?”")
         .goes_to("bonus")
-        .sees("✗ FN", "label: belongs to the topic", "words: ")
+        .sees("✗ FN", "label: belongs to the topic", "raises ▾ lowers")
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from guardtui.session.applied import MAX_ENTRIES, AppliedLog, ChangeJournal
+from guardtui.session.applied import MAX_ENTRIES, AppliedLog, ChangeJournal, open_entries
 from guardtui.session.store import SessionStore
 
 
@@ -88,3 +88,23 @@ def test_change_keeps_its_entry_despite_concurrent_changes(store: SessionStore) 
     assert log.ways() == [{"number": 4}, {"number": 2}]
     journal(None)
     assert (journal.has_entry, log.ways()) == (False, [{"number": 2}])
+
+
+def test_the_wait_of_the_last_apply_is_remembered_for_each_profile(store: SessionStore) -> None:
+    log = AppliedLog(store, "one")
+    assert log.wait() is None
+    AppliedLog(store, "other").keep_wait(3)
+    log.keep_wait(12.34)
+    assert (log.wait(), AppliedLog(store, "other").wait()) == (12.3, 3.0)
+
+
+def test_a_passing_entry_displaces_none(store: SessionStore) -> None:
+    log = AppliedLog(store, "one")
+    for number in range(MAX_ENTRIES):
+        log.push({"number": number})
+    journal = ChangeJournal(log, passing=True)
+    journal(Way(number=-1))
+    assert log.ways()[0] == {"number": 0}
+    assert open_entries(store) == [("one", entry) for entry in log.entries()]
+    journal(None)
+    assert len(log.ways()) == MAX_ENTRIES

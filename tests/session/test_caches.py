@@ -139,6 +139,14 @@ def test_unusable_folder_disables_the_cache_without_errors(tmp_path: Path) -> No
     assert revisions.find("https://a", "id", 1) is None
 
 
+def test_revisions_are_found_by_their_text_the_newest_first(tmp_path: Path) -> None:
+    revisions = SqliteTopicRevisions(tmp_path)
+    revisions.keep("https://a", [("id", 1, "text"), ("id", 2, "text"), ("id", 3, "other")])
+    assert revisions.find_text("https://a", "id", range(3, 0, -1), "text") == 2
+    assert revisions.find_text("https://a", "id", range(3, 2, -1), "text") == 0
+    assert revisions.find_text("https://b", "id", range(3, 0, -1), "text") == 0
+
+
 def test_oldest_texts_are_deleted_when_full(tmp_path: Path) -> None:
     cache = SqliteCache(tmp_path / "f")
     for number in range(100):

@@ -17,6 +17,7 @@ from guardtui.session.topic_places import sample_folder
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.metrics.page import page_text
 from tests.tui import settling
 
 TOPIC = """\
@@ -97,6 +98,12 @@ def settled(main: MainScreen) -> bool:
 
 
 Run = Callable[[Pilot[int], GuardtuiApp, MainScreen], Awaitable[None]]
+
+
+def all_figures(main: MainScreen) -> str:
+    """The page behind the metrics pane."""
+    shown = main.panes.metrics.dashboard
+    return "" if shown is None else page_text(shown).plain
 
 
 async def drive(topic_path: Path, run: Run, size: tuple[int, int] = (120, 40)) -> GuardtuiApp:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from guardtui.advice.candidates import same
+from guardtui.advice.folds import PROVEN_FROM
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
@@ -25,12 +26,10 @@ from guardtui.app.advice.wording_trials import MeasuredWordings
 from guardtui.app.context import Context
 from guardtui.app.editing.workspace_sync import WorkspaceSync
 from guardtui.app.guardrails.connections import Connections
-from guardtui.app.scan.run import Scans
 from guardtui.app.state import AppState
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
-from guardtui.domain.figures import threshold_text
-from guardtui.domain.guardrail import ENGINE, guardrail_text
+from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
@@ -63,12 +62,6 @@ class PromptSurveys:
         return known
 
 
-WIDE = 0.05
-"""Largest acceptable half width of the 95 % interval of coverage.
-
-Edits rarely gain more, so a wider interval hides their effect.
-"""
-
 MARKS_AT_MOST = 6
 """Number of prompts that show where labels are most useful."""
 
@@ -78,14 +71,15 @@ _SHOWN = 100  # characters of a prompt
 
 @dataclass(frozen=True, slots=True)
 class LabelNeed:
-    """Width of the interval of coverage, and the number of labels that would narrow it.
+    """Standard error of the gain of an edit, and the number of labels that would narrow it.
 
-    `half_width` is for the existing `labels`; with `wanted` labels in total, in the same
-    proportion, it would be `WIDE`.
+    `error` is that of the gain on prompts without a part in the choice, for the existing `labels`;
+    with `wanted` labels in total, in the same proportion, it would be `PROVEN_FROM`, the least gain
+    that makes an edit likely to help.
     """
 
     labels: int
-    half_width: float
+    error: float
     wanted: int
 
     @property
@@ -95,26 +89,22 @@ class LabelNeed:
 
 
 def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed | None:
-    """Return how many labels are missing, or None if something else decides.
+    """Return how many labels would decide about the best guess, or None if something else does.
 
-    Labels are missing if no measured edit certainly helps and the interval of coverage is wide. Its
-    width falls with the square root of the number of labels. A guardrail that has scanned the
+    Labels are missing if no measured edit is likely to help and the standard error of its gain is
+    large. It falls with the square root of the number of labels. A guardrail that has scanned the
     prompts can be asked about another definition instead.
     """
     if search is None or not search.single_edits or evaluation.settings.kind != ENGINE:
         return None
     best = next(iter(search.proposals), None)
-    if best is not None and best.gain.proven:
+    if best is None or best.gain.likely or evaluation.metrics.missing:
         return None
-    metrics = evaluation.metrics
-    interval = evaluation.intervals["coverage"]
-    if interval is None or metrics.missing:
+    labels, error = search.before.total, best.gain.standard_error
+    if error <= PROVEN_FROM:
         return None
-    half = (interval.high - interval.low) / 2
-    if half <= WIDE:
-        return None
-    labels = metrics.total * (half / WIDE) ** 2
-    return LabelNeed(metrics.total, half, math.ceil(labels / _ROUNDED) * _ROUNDED)
+    wanted = labels * (error / PROVEN_FROM) ** 2
+    return LabelNeed(labels, error, math.ceil(wanted / _ROUNDED) * _ROUNDED)
 
 
 def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | None:
@@ -122,17 +112,13 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     rows = _where(survey)
     if not rows:
         return None
-    prompts, which = survey.prompts, guardrail_text(survey.evaluation.settings)
+    prompts, best = survey.prompts, search.proposals[0]
     lines = [
-        f"With {need.labels} labels the coverage of {which} is known to ±{need.half_width:.3f} "
-        f"only; about {need.more} more, of the same kinds, would make it ±{WIDE:.3f}."
+        f"{search.measured} definitions tried on {need.labels} labels"
+        f"{f': {best.gain.text}' if best.gain.is_positive else ''}. The gain of an edit is known "
+        f"to ±{need.error:.3f} (standard error); about {need.more} more labels, of the same kinds, "
+        f"would make it ±{PROVEN_FROM:.3f}, enough to tell whether an edit helps."
     ]
-    best = next(iter(search.proposals), None)
-    if best is not None:
-        lines.append(
-            f"Of {search.measured} definitions tried none is proven to help on other prompts"
-            f"{f': {best.gain.text}' if best.gain.is_positive else ''}."
-        )
     lines.append(
         "Labels teach most beside these prompts, whose verdicts are the least sure: find prompts "
         "like them in your logs, or write some, and label them. Enter shows these in the table, "
@@ -142,8 +128,7 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     these = f"these {len(rows)}" if len(rows) > 1 else "this one"
     return Idea(
         IdeaKind.LABEL,
-        f"Not sure yet: about {need.more} more labels like {these} make coverage certain to "
-        f"±{WIDE:.2f}",
+        f"Not sure yet: about {need.more} more labels like {these} would decide",
         detail="\n".join(lines),
         keys=tuple(prompts.keys[np.array(rows)].tolist()),
     )
@@ -202,12 +187,11 @@ class IdeaAdvice:
         sync: WorkspaceSync,
         surveys: PromptSurveys,
         connections: Connections,
-        scans: Scans,
     ) -> None:
         self._store, self._jobs = context.store, context.jobs
         self._editing, self._author = context.editing, context.author
         self._refinement, self._sync, self._surveys = refinement, sync, surveys
-        self._connections, self._scans = connections, scans
+        self._connections = connections
         self.pause = PAUSE
         self._found: _Found | None = None
         self._wordings: MeasuredWordings | None = None
@@ -319,8 +303,8 @@ class IdeaAdvice:
             frozenset(self._discarded),
         )
         ideas = ideas if wordings is None else replace(ideas, notes=wordings.notes)
-        proven = any(idea.gain is not None and idea.gain.proven for idea in ideas.ranked)
-        if evaluation is not None and not proven and not ideas.has_check:
+        likely = any(idea.gain is not None and idea.gain.likely for idea in ideas.ranked)
+        if evaluation is not None and not likely and not ideas.has_check:
             idea = await self._labels(found.result, evaluation, prompts)
             ideas = ideas if idea is None else replace(ideas, ranked=(idea, *ideas.ranked))
         self._publish(ideas)
@@ -343,16 +327,10 @@ class IdeaAdvice:
     async def take(self, current: Topic, proposal: Proposal) -> None:
         """Apply a proposal for the definition `current` to the editor.
 
-        A wording of a decision model brings its threshold, which is stored in the session. Prompts
-        that become examples would always match: the author is asked whether to remove them from the
-        prompt set.
+        Prompts that become examples would always match: the author is asked whether to remove them
+        from the prompt set.
         """
         message = "The edit is in the editor; Undo takes it back."
-        known = self._wordings
-        asked = None if known is None else known.guardrail
-        if proposal.threshold is not None and asked is not None:
-            self._scans.use_threshold_of(asked, proposal.threshold)
-            message += f" The threshold is {threshold_text(proposal.threshold)}."
         if self._store.state.topic != current:  # changed by another program
             message = f"The definition had changed meanwhile. {message}"
         self._editing.replace(proposal.topic)

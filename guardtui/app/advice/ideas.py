@@ -14,7 +14,7 @@ from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Key, SearchResult
 from guardtui.app.scan.plan import usual_goal
 from guardtui.domain.example_prompts import named_examples
-from guardtui.domain.figures import capitalized, count_text, threshold_text
+from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
@@ -36,27 +36,37 @@ class IdeaKind(StrEnum):
     CHECK = "check the likely flips"
     ADD_PROMPTS = "add prompts"
     LABEL = "label prompts"
+    EXPERIMENT = "test edits on the guardrail"
     WORDINGS = "ask a model for wordings"
 
 
 @dataclass(frozen=True, eq=False)
 class Idea:
-    """One idea in display-safe text, with its gain if measured.
+    """One idea in display-safe text.
 
-    An edit has a `proposal`. `detail` explains it, and `keys` are the prompts concerned.
+    A measured edit has a `proposal`. `detail` explains it, and `keys` are the prompts concerned.
     """
 
     kind: IdeaKind
     text: str
-    gain: Gain | None = None
     proposal: Proposal | None = None
     detail: str = ""
     keys: tuple[int, ...] = ()
 
     @property
     def line(self) -> str:
-        """The idea with its gain and interval."""
-        return self.text if self.gain is None else f"{self.text}  {self.gain.text}"
+        """The idea with its figures."""
+        return f"{self.text}  {self.figures}" if self.figures else self.text
+
+    @property
+    def gain(self) -> Gain | None:
+        """The gain of an edit."""
+        return None if self.proposal is None else self.proposal.gain
+
+    @property
+    def figures(self) -> str:
+        """The gain of an edit, and what is expected on a guardrail that has answered; or ""."""
+        return "" if self.proposal is None else self.proposal.figures
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +119,13 @@ def ranked_ideas(
     wordings: Sequence[Proposal] = (),
     model: str = "",
     discarded: Container[Key] = frozenset(),
+    experiment: str = "",
 ) -> Ideas:
     """Return the ideas from the measured edits `search`, without `discarded` ones.
 
     `forecast` is the shown one. `wordings` are measured wordings; `model` is the name of a model
-    that can be asked for some, or "".
+    that can be asked for some, or "". `experiment` says what can be tested on a guardrail that is
+    configured or has answered, with the cost; it follows the edits that are likely to help.
     """
     lacking = missing_prompts(prompts)
     if lacking:
@@ -125,12 +137,15 @@ def ranked_ideas(
             for proposal in measured
             if proposal.is_advised and same(proposal.topic) not in discarded
         ),
-        key=lambda proposal: -proposal.gain.value,
+        # What is expected to do harm on the guardrail comes last.
+        key=lambda proposal: (_is_harmful(proposal), -proposal.gain.value),
     )
     ideas = [
-        Idea(IdeaKind.EDIT, summary(topic, proposal), proposal.gain, proposal)
+        Idea(IdeaKind.EDIT, summary(topic, proposal), proposal)
         for proposal in advised or _guess(measured, discarded)
     ]
+    if experiment:
+        ideas.insert(len(advised), Idea(IdeaKind.EXPERIMENT, experiment))
     check = _check(forecast)
     if check is not None:
         # Before the edits, if the forecast is too uncertain to show their effect.
@@ -140,7 +155,7 @@ def ranked_ideas(
     note = "" if ideas else nothing
     if note and search is not None and forecast is not None:
         guardrail = remote_name(forecast.grounds.settings.kind)
-        note = f"{note}. Only {guardrail} tells: edit the definition and scan it"
+        note = f"{note}. Edit the definition and scan it with {guardrail}"
     if model:
         text = f"Ask {display_start(model, _SHOWN)} for wordings: 1 call"
         # The action comes first: a narrow screen cuts the line.
@@ -152,8 +167,6 @@ def ranked_ideas(
 def summary(topic: Topic, proposal: Proposal) -> str:
     """Return the edits of a proposal in a line: one in full, several in short."""
     worded = " (worded by the model)" if CandidateKind.REWORD in proposal.kinds else ""
-    if proposal.threshold is not None:
-        worded += f" (by the decision model, threshold {threshold_text(proposal.threshold)})"
     if len(proposal.changes) == 1:
         return f"{proposal.changes[0]}{worded}"
     before, after = topic, proposal.topic
@@ -180,16 +193,21 @@ def summary(topic: Topic, proposal: Proposal) -> str:
 
 
 def _guess(measured: Sequence[Proposal], discarded: Container[Key]) -> list[Proposal]:
-    """Return the best edit that is not proven to help, if it may; held-out prompts can deny it."""
+    """Return the best edit that may help; held-out prompts can deny it."""
     guesses = [
         proposal
         for proposal in measured
-        if not proposal.gain.proven
+        if not proposal.gain.likely
         and proposal.gain.is_positive
         and (proposal.held_out is None or proposal.held_out.gain > 0)
         and same(proposal.topic) not in discarded
     ]
-    return sorted(guesses, key=lambda proposal: -proposal.gain.value)[:1]
+    return sorted(guesses, key=lambda proposal: (_is_harmful(proposal), -proposal.gain.value))[:1]
+
+
+def _is_harmful(proposal: Proposal) -> bool:
+    """Return whether a forecast expects less coverage of the edit for certain."""
+    return proposal.forecast is not None and proposal.forecast.coverage.high < 0
 
 
 def _check(forecast: Forecast | None) -> Idea | None:
@@ -211,11 +229,11 @@ def _nothing(topic: Topic, search: SearchResult | None) -> str:
     if not topic.description.strip():
         return "Write a description: then edits of the examples are measured with it"
     best = next(iter(search.proposals), None)
-    if best is None or not (best.gain.is_positive or best.gain.proven):
+    if best is None or not (best.gain.is_positive or best.gain.likely):
         if not search.single_edits:
             return "No edits to try: bring the definition within the limits first (see the ⚠ below)"
         return f"Nothing measured helps: {search.measured} definitions tried"
     tried = f"{search.measured} definitions tried"
-    if best.gain.proven:
+    if best.gain.likely:
         return f"Nothing measured is better on the held-out prompts: {tried}"
-    return f"Nothing is proven to help: {tried}, {best.gain.text}"
+    return f"No edit is likely to help: {tried}, {best.gain.text}"

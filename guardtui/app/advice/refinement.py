@@ -1,19 +1,20 @@
-"""Edits of the definition, measured by a forecast of the real guardrail or by the engine."""
+"""Edits of the definition, measured by the engine, with a forecast of the real guardrail."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from guardtui.advice.effects import DefinitionVerdicts, Effect, effects
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.engine_scores import open_scores
-from guardtui.advice.forecast_objective import ForecastObjective, ForecastVerdicts
+from guardtui.advice.forecast_verdicts import ForecastVerdicts, with_forecasts
 from guardtui.advice.measured_rows import MeasuredRows, TooFewPromptsError, measured_rows
 from guardtui.advice.objective import Objective, Stopped
-from guardtui.advice.search import SearchResult, advise
+from guardtui.advice.proposals import Proposal
+from guardtui.advice.search import Search, SearchProgress, SearchResult, advise
 from guardtui.advice.splits import SplitError
 from guardtui.app.context import Context
 from guardtui.app.scan.forecasting import Forecasting
@@ -35,12 +36,52 @@ class RefinementError(GuardtuiError):
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """An objective and the prompts that definitions are measured on."""
+    """An objective and the prompts that definitions are measured on.
+
+    `forecaster` is that of a guardrail that has answered, or None.
+    """
 
     objective: Objective
     rows: MeasuredRows
+    forecaster: Forecaster | None = None
     one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
     """Held while measuring, which is for one thread at a time."""
+
+    def with_forecasts(
+        self, topic: Topic, proposals: tuple[Proposal, ...], stopped: Stopped = lambda: False
+    ) -> tuple[Proposal, ...] | None:
+        """Return proposals for a definition with their forecasts, if possible; None if stopped.
+
+        Raises ScannerError.
+        """
+        if self.forecaster is None:
+            return proposals
+        return with_forecasts(topic, proposals, self.forecaster, self.objective.prompts, stopped)
+
+    def advised(self, topic: Topic, stopped: Stopped = lambda: False) -> SearchResult | None:
+        """Return the best single edits; None if stopped. Raises ScannerError."""
+        return self._finished(advise(self.objective, topic, self.rows, stopped))
+
+    def searched(
+        self,
+        topic: Topic,
+        budget: float,
+        stopped: Stopped,
+        progress: Callable[[SearchProgress], None],
+    ) -> SearchResult | None:
+        """Search for better definitions until it ends, or is stopped. Raises ScannerError.
+
+        Returns None if it was stopped before the definition was measured.
+        """
+        search = Search(
+            self.objective, topic, self.rows, budget=budget, stopped=stopped, progress=progress
+        )
+        return self._finished(search.run())
+
+    def _finished(self, result: SearchResult | None) -> SearchResult | None:
+        # Not stopped with the search, since an ended search still returns its proposals.
+        known = None if result is None else self.with_forecasts(result.topic, result.proposals)
+        return None if result is None or known is None else replace(result, proposals=known)
 
 
 def open_measure(
@@ -52,17 +93,14 @@ def open_measure(
 ) -> Measure | None:
     """Return the measure for these prompts, which are embedded first; None if stopped.
 
-    It uses the forecast if there is one, otherwise the engine. Blocks. Raises `SplitError`,
-    `TooFewPromptsError` and ScannerError.
+    Blocks. Raises `SplitError`, `TooFewPromptsError` and ScannerError.
     """
     rows = measured_rows(prompts)
     scores = open_scores(scanner, prompts, report, stopped)
     if scores is None:
         return None
-    if forecaster is not None:
-        sources = scores.example_rows(rows.chosen_on)
-        return Measure(ForecastObjective(forecaster, prompts, rows.chosen_on, sources), rows)
-    return Measure(EngineObjective(scores, rows.chosen_on, fitted=scores.is_fitted), rows)
+    objective = EngineObjective(scores, rows.chosen_on, fitted=scores.is_fitted)
+    return Measure(objective, rows, forecaster)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +134,7 @@ class Refinements:
         return self._engine.scanner.has(self._workspace.prompts)
 
     async def measure(self, *, typing: bool = True) -> Measure:
-        """Return the measure, by a forecast while forecasts are shown.
+        """Return the measure, with the forecaster while forecasts are shown.
 
         With `typing` it waits for typed keys first. Raises RefinementError.
         """
@@ -131,9 +169,7 @@ class Refinements:
 
     async def advised(self, measure: Measure, topic: Topic) -> SearchResult | None:
         """Return measured edits of one definition; None if stopped. Raises RefinementError."""
-        return await self.run(
-            measure, lambda stopped: advise(measure.objective, topic, measure.rows, stopped)
-        )
+        return await self.run(measure, lambda stopped: measure.advised(topic, stopped))
 
     async def run(
         self, measure: Measure, work: Callable[[Stopped], Result | None]

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from dataclasses import dataclass, field, replace
 
 from guardtui.advice.candidates import Candidate
-from guardtui.advice.model_objective import CHOSEN_ON, ERROR, WordingSweep, sweep_wordings
 from guardtui.advice.model_wordings import Shown, SuggestionError, shown_mistakes
-from guardtui.advice.objective import Rows
+from guardtui.advice.objective import Rows, Stopped
 from guardtui.advice.proposals import Proposal, propose_wordings
-from guardtui.advice.splits import Split, SplitError, split_prompts
 from guardtui.app.advice.refinement import Measure, Refinements
 from guardtui.app.advice.wordings import (
-    WORDINGS,
     WriterError,
     WritingCall,
-    gather_wordings,
-    questions_about,
-    shortlist,
     typed_wordings,
 )
 from guardtui.app.context import Context
@@ -30,16 +23,9 @@ from guardtui.app.ports import ChooseAnswer, Question
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
-from guardtui.domain.guardrail import Guardrail, guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.scanners.base import Report
-from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.scanners.local.vectors import cache_folder
-from guardtui.scanners.models.decision import DecisionOptions
-from guardtui.scanners.models.many import ManyAnswers, ManyPlan
 from guardtui.scanners.session_keys import model_account, why_no_keyring
-from guardtui.session.caches import SqliteVerdicts
 
 _ASK = "ask"
 
@@ -68,30 +54,16 @@ class WordingRequest:
 class TypeWordings(Question[WordingRequest]):
     """A question for the author's own descriptions, and the language model that writes more.
 
-    `others` is the maximum number of further wordings on a decision model, 0 without one. `offered`
-    is the initial answer, with the origins of its writer and of the writer's key. `no_keyring` is
-    why a key cannot be stored, `problem` why the last answer was invalid; each may be "".
+    `offered` is the initial answer, with the origins of its writer and of the writer's key.
+    `no_keyring` is why a key cannot be stored, `problem` why the last answer was invalid; each may
+    be "".
     """
 
-    others: int
     offered: WordingRequest = WordingRequest()
     origin: str = ""
     key_origin: str = ""
     no_keyring: str = ""
     problem: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class WordingPlan(Question[bool]):
-    """Question whether to try these wordings of a topic, the first of which is the topic itself.
-
-    `cost` is the cost in words; `notes` say why a writer has no wordings, or fewer.
-    """
-
-    topic: Topic
-    wordings: tuple[Candidate, ...]
-    cost: str
-    notes: tuple[str, ...]
 
 
 # --- a trial ------------------------------------------------------------------------------
@@ -101,19 +73,17 @@ class WordingPlan(Question[bool]):
 class MeasuredWordings:
     """Wordings of `topic` as proposals, by descending lower bound.
 
-    They are measured by `measure`, or without one by the decision model `guardrail`. `notes`
-    say how, and which wordings were invalid.
+    `notes` say how they are measured by `measure`, and which wordings were invalid.
     """
 
     topic: Topic
     proposals: tuple[Proposal, ...]
     notes: tuple[str, ...]
-    measure: Measure | None = None
-    guardrail: Guardrail | None = None
+    measure: Measure
 
     def serves(self, topic: Topic, measure: Measure) -> bool:
         """Return whether they can stand beside edits of a definition by this measure."""
-        return self.topic == topic and self.measure in (None, measure)
+        return self.topic == topic and self.measure == measure
 
     @property
     def advised(self) -> tuple[Proposal, ...]:
@@ -157,63 +127,6 @@ class WordingDraft:
         return (*self.typed, *self.written)
 
 
-@dataclass(frozen=True, eq=False)
-class ModelTrial:
-    """A trial of wordings on a decision model, the current one first, with its plan."""
-
-    options: DecisionOptions
-    draft: WordingDraft
-    split: Split
-    wordings: tuple[Candidate, ...]
-    plan: ManyPlan
-
-    async def run(self, report: Report) -> tuple[WordingSweep, ManyAnswers]:
-        """Make the requests and choose; a cancelled run keeps its answers. Raises ScannerError."""
-        prompts = self.draft.prompts
-        with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
-            scanner = self.options.scanner(cache, fresh=self.draft.fresh)
-            at_once = self.options.questions_at_once
-            questions = questions_about(scanner, self.wordings, prompts, at_once)
-            answers = await questions.run(report)
-            # Each wording has the threshold that was fitted to it.
-            settings = replace(scanner.settings, threshold=None, threshold_source="")
-        found = await asyncio.to_thread(
-            sweep_wordings, self.wordings, answers.probabilities, prompts, self.split, settings
-        )
-        return found, answers
-
-
-async def planned_trial(
-    options: DecisionOptions,
-    draft: WordingDraft,
-    split: Split,
-    engine: LocalScanner,
-    count: int = WORDINGS,
-    report: Report = lambda progress: None,
-) -> ModelTrial:
-    """Search other wordings, up to `count` in all, and plan the requests about them.
-
-    Raises WordingError if there are no others, and ScannerError.
-    """
-    topic, prompts = draft.topic, draft.prompts
-    rest = count - 1 - len(draft.given)
-    edits = await run_stoppable(
-        lambda stopped: shortlist(engine, topic, prompts, split, rest, report, stopped)
-    )
-    wordings = gather_wordings(topic, draft.typed, draft.written, edits, count)
-    if len(wordings) < 2:
-        reason = "; ".join(draft.notes) or "type some, or name a writer"
-        raise WordingError(f"No other wordings to try: {reason}.")
-
-    def plan() -> ManyPlan:
-        # An SQLite connection belongs to one thread.
-        with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
-            scanner = options.scanner(cache, fresh=draft.fresh)
-            return questions_about(scanner, wordings, prompts, options.questions_at_once).plan()
-
-    return ModelTrial(options, draft, split, tuple(wordings), await asyncio.to_thread(plan))
-
-
 def mistakes_note(shown: Shown) -> str:
     """Return which prompts count in no figure, since a writer was shown some."""
     return (
@@ -244,14 +157,10 @@ class WordingTrials:
         The author also agrees to a call to the writer, which is not made yet. Raises WordingError,
         RefinementError, ScannerError and StoreError.
         """
-        options = self._model
         topic = await self._editing.finish_typing()
         prompts = self._workspace.prompts
-        if options is None:
-            rows = (await self._refinement.measure()).rows.chosen_on
-        else:
-            rows = self._split(prompts).search_rows
-        request = await self._ask(0 if options is None else WORDINGS - 1)
+        rows = (await self._refinement.measure()).rows.chosen_on
+        request = await self._ask()
         if request is None:
             return None
         typed = tuple(typed_wordings(request.text, topic, "as typed"))
@@ -260,16 +169,9 @@ class WordingTrials:
             return None
         return draft
 
-    @staticmethod
-    def _split(prompts: PromptSet) -> Split:
-        try:
-            return split_prompts(prompts, CHOSEN_ON)
-        except SplitError as error:
-            raise WordingError(str(error)) from error
-
-    async def _ask(self, others: int) -> WordingRequest | None:
+    async def _ask(self) -> WordingRequest | None:
         """Ask until the writer is valid, and use it; None if dismissed. Raises StoreError."""
-        question = await self._question(others)
+        question = await self._question()
         while (answer := await self._author.ask(question)) is not None:
             request = replace(answer, writer=answer.writer.strip(), key=answer.key.strip())
             self._declined = not request.writer
@@ -277,20 +179,16 @@ class WordingTrials:
                 if request.writer:
                     await self._use(request)
             except (GuardtuiError, ValueError) as error:
-                question = TypeWordings(
-                    others, request, no_keyring=question.no_keyring, problem=str(error)
-                )
+                question = TypeWordings(request, no_keyring=question.no_keyring, problem=str(error))
             else:
                 return request
         return None
 
-    async def _question(self, others: int) -> TypeWordings:
+    async def _question(self) -> TypeWordings:
         connections = self._connections
         if self._declined:
-            return TypeWordings(others, no_keyring=await asyncio.to_thread(why_no_keyring))
-        return await asyncio.to_thread(
-            offered, others, connections.options, connections.remembered_writer
-        )
+            return TypeWordings(no_keyring=await asyncio.to_thread(why_no_keyring))
+        return await asyncio.to_thread(offered, connections.options, connections.remembered_writer)
 
     async def _use(self, request: WordingRequest) -> None:
         """Use the writer, and store its typed key if requested; the key comes first."""
@@ -361,56 +259,25 @@ class WordingTrials:
         shown = draft.call.shown if draft.call is not None and draft.written else None
         left_out = () if shown is None else shown.left_out
         objective, held_out = measure.objective, measure.rows.held_out
-        with self._store.step("measures the wordings …"):
-            proposals = await self._refinement.run(
-                measure,
-                lambda stopped: propose_wordings(
-                    objective, draft.topic, draft.given, held_out, left_out, stopped
-                ),
+
+        def propose(stopped: Stopped) -> tuple[Proposal, ...] | None:
+            found = propose_wordings(
+                objective, draft.topic, draft.given, held_out, left_out, stopped
             )
+            return found and measure.with_forecasts(draft.topic, found, stopped)
+
+        with self._store.step("measures the wordings …"):
+            proposals = await self._refinement.run(measure, propose)
         proposals = proposals or ()
         notes = [] if shown is None else [mistakes_note(shown)]
         tried = f"{count_text(len(proposals), 'wording')} measured"
         if proposals and not any(proposal.is_advised for proposal in proposals):
             best = proposals[0].gain.text
-            notes.append(f"No wording is proven to help: {tried}, {best}.")
+            notes.append(f"No wording is likely to help: {tried}, {best}.")
         return MeasuredWordings(draft.topic, proposals, (*notes, *draft.notes), measure)
 
-    @property
-    def on_model(self) -> bool:
-        """Whether wordings are tried on a decision model."""
-        return self._model is not None
 
-    @property
-    def _model(self) -> DecisionOptions | None:
-        """The decision model, or None."""
-        model = self._connections.options.model
-        return model if isinstance(model, DecisionOptions) else None
-
-    async def prepare(self, draft: WordingDraft) -> ModelTrial | None:
-        """Plan a trial on the decision model, and ask for it; None if the author declines.
-
-        Raises WordingError and ScannerError.
-        """
-        options = self._model
-        assert options is not None  # noqa: S101 - see `on_model`
-        with self._store.step("searches for wordings …"):
-            split = self._split(draft.prompts)
-            trial = await planned_trial(options, draft, split, self._engine.scanner)
-        if trial.plan.requests:
-            question = WordingPlan(draft.topic, trial.wordings, _cost_text(trial), draft.notes)
-            return trial if await self._author.ask(question) else None
-        return trial
-
-    async def run(self, trial: ModelTrial, report: Report) -> MeasuredWordings:
-        """Run a planned trial; a cancelled one keeps its answers. Raises ScannerError."""
-        sweep, _ = await trial.run(report)
-        notes = (*trial.draft.notes, *sweep_notes(sweep))
-        topic, guardrail = trial.draft.topic, sweep.settings.guardrail
-        return MeasuredWordings(topic, sweep.finalists, notes, guardrail=guardrail)
-
-
-def offered(others: int, options: RemoteOptions, remembered: str) -> TypeWordings:
+def offered(options: RemoteOptions, remembered: str) -> TypeWordings:
     """Return the question with the writer in use, or else the remembered one, and its key.
 
     Blocks, since it reads the keyring.
@@ -421,60 +288,13 @@ def offered(others: int, options: RemoteOptions, remembered: str) -> TypeWording
             options = with_writer(options, remembered)
         except (GuardtuiError, ValueError):  # reported when it is used
             request = WordingRequest(writer=remembered)
-            return TypeWordings(others, request, BEFORE, no_keyring=why_no_keyring())
+            return TypeWordings(request, BEFORE, no_keyring=why_no_keyring())
     writer = options.wording_model
     if writer is None:
-        return TypeWordings(others, no_keyring=why_no_keyring())
+        return TypeWordings(no_keyring=why_no_keyring())
     model = writer.models[0]
     key_origin = ""
     if model.key is not None:
         key_origin = model.key_variable or options.keys.origin(model_account(model)) or "in use"
     request = WordingRequest(writer=model.full)
-    return TypeWordings(others, request, origin, key_origin, why_no_keyring())
-
-
-def sweep_notes(sweep: WordingSweep) -> list[str]:
-    """Return how wordings were measured on a decision model, and why none is advised."""
-    split = sweep.split
-    tried = f"{len(sweep.wordings) + 1} wordings tried on {guardrail_text(sweep.settings)}"
-    notes = [
-        f"{tried}: chosen on {len(split.search_rows)} prompts, reported on "
-        f"{len(split.report_rows)} ({split.source}). The chance that a lower bound of theirs is "
-        f"too high is {ERROR:.0%} for all together.",
-        *split.notes,
-    ]
-    if not sweep.finalists:
-        notes.insert(0, "No wording is better on the prompts to choose on.")
-    elif sweep.best is None:
-        best = sweep.finalists[0].gain.interval_text
-        notes.insert(
-            0,
-            "No wording is shown to be better on prompts that had no part in the choice: the best "
-            f"gains {best}.",
-        )
-    if sweep.missing:
-        notes.append(f"{sweep.missing} answers are missing and count in no figure: try again.")
-    return notes
-
-
-def _cost_text(trial: ModelTrial) -> str:
-    """Return the number of wordings by origin, and requests, tokens and cost."""
-    plan, options, draft = trial.plan, trial.options, trial.draft
-    typed, written = (
-        sum(wording in some for wording in trial.wordings) for some in (draft.typed, draft.written)
-    )
-    counts = {"typed": typed}
-    if draft.call is not None:
-        counts[f"written by {draft.call.writer.title}"] = written
-    counts["searched"] = len(trial.wordings) - 1 - typed - written
-    origins = [f"{count} {origin}" for origin, count in counts.items() if count]
-    text = (
-        f"Try {len(trial.wordings)} wordings on {options.title}: the definition, "
-        f"{', '.join(origins)}.\n{count_text(plan.requests, 'request')} for "
-        f"{count_text(len(draft.prompts), 'prompt')}, about {plan.tokens:,} tokens"
-    )
-    if options.calls.prices is not None and (cost := options.calls.prices.of(plan.tokens, 0)):
-        text += f" for {cost:.4g}"
-    if plan.known:
-        text += f"; {plan.known:,} answers are known"
-    return f"{text}."
+    return TypeWordings(request, origin, key_origin, why_no_keyring())

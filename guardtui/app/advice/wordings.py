@@ -1,51 +1,26 @@
-"""Wordings of a definition: typed, written by a language model, or searched."""
+"""Wordings of a definition: typed, or written by a language model."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 
-import numpy as np
-
-from guardtui.advice.candidates import Candidate, CandidateKind, candidates, same
-from guardtui.advice.engine_objective import EngineObjective
-from guardtui.advice.engine_scores import open_scores
-from guardtui.advice.measured_rows import MeasuredRows
+from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.model_wordings import Shown, SuggestionError, read_proposals, request
-from guardtui.advice.objective import Stopped, material_of, unchanged
-from guardtui.advice.search import advise
-from guardtui.advice.splits import Split
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
-from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic, byte_length
 from guardtui.files.problems import FileError
 from guardtui.http.errors import ServiceError
-from guardtui.scanners.base import Report, verdict_key
-from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.scanners.base import verdict_key
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.scanners.models.decision import ScoredQuestion
 from guardtui.scanners.models.judge import JudgeOptions
-from guardtui.scanners.models.many import ManyQuestions
-from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.session.caches import open_answers
 
-WORDINGS = 60
-"""Default number of tried wordings, including the definition."""
-
-CURRENT = "the definition"
-"""Origin of the current definition."""
-
-SEARCHED = "search"
-"""Origin of edits that are best by the embedded engine."""
-
-_MOST = 2000
 _LARGEST = 256 * 1024
 _SHOWN = 60
 
@@ -84,91 +59,6 @@ def typed_wordings(text: str, topic: Topic, source: str) -> list[Candidate]:
             origin = f"line {number} {source}"
             wordings.append(Candidate(edited, CandidateKind.TYPED, change, origin=origin))
     return wordings
-
-
-def shortlist(
-    engine: LocalScanner,
-    topic: Topic,
-    prompts: PromptSet,
-    split: Split,
-    count: int,
-    report: Report = lambda progress: None,
-    stopped: Stopped = lambda: False,
-) -> list[Candidate]:
-    """Return the `count` edits of a definition that are best by the embedded engine.
-
-    Combinations of edits come first, then the kinds of single edits in turn, since the guardrail
-    may rank them differently. Words and examples come only from prompts that wordings are chosen
-    on. Empty if stopped. Blocks. Raises ScannerError.
-    """
-    scores = open_scores(engine, prompts, report, stopped)
-    if scores is None or count <= 0:
-        return []
-    rows = split.search_rows
-    objective = EngineObjective(scores, rows, fitted=True)
-    current = objective.appraise(unchanged(topic), stopped)
-    if current is None:
-        return []
-    several = advise(
-        objective, topic, MeasuredRows(rows, np.zeros(0, np.intp), split.source), stopped
-    )
-    wordings = [
-        Candidate(proposal.topic, proposal.kinds[-1], "; ".join(proposal.changes), origin=SEARCHED)
-        for proposal in (several.proposals if several is not None else ())
-        if len(proposal.kinds) > 1
-    ]
-    single = candidates(topic, material_of(objective, current.matches), _MOST)
-    values = objective.values(single, stopped)
-    if values is None:
-        return wordings[:count]
-    kinds: dict[CandidateKind, list[Candidate]] = {}
-    for index in np.argsort(-values, kind="stable").tolist():
-        edit = single[index]
-        kinds.setdefault(edit.kind, []).append(replace(edit, origin=SEARCHED))
-    in_turn = (
-        wording for turn in zip_longest(*kinds.values()) for wording in turn if wording is not None
-    )
-    return distinct([*wordings, *in_turn], ())[:count]
-
-
-def distinct(wordings: Iterable[Candidate], known: Sequence[Candidate]) -> list[Candidate]:
-    """Return the distinct wordings that are not in `known`, in order."""
-    seen = {same(wording.topic) for wording in known}
-    new = []
-    for wording in wordings:
-        key = same(wording.topic)
-        if key not in seen:
-            seen.add(key)
-            new.append(wording)
-    return new
-
-
-def gather_wordings(
-    topic: Topic,
-    typed: Sequence[Candidate],
-    written: Sequence[Candidate],
-    searched: Sequence[Candidate],
-    count: int,
-) -> list[Candidate]:
-    """Return the current definition and at most `count` − 1 others, the author's first.
-
-    All typed wordings are included.
-    """
-    current = Candidate(topic, CandidateKind.COMPLETE, "", origin=CURRENT)
-    own = distinct(typed, [current])
-    others = distinct([*own, *written, *searched], [current])
-    return [current, *others[: max(count - 1, len(own))]]
-
-
-def questions_about(
-    scanner: ModelScanner[ScoredQuestion],
-    wordings: Sequence[Candidate],
-    prompts: PromptSet,
-    at_once: int,
-) -> ManyQuestions:
-    """Return the questions for all prompts and wordings, at most `at_once` in a request."""
-    questions = [scanner.asked.template.filled(wording.topic) for wording in wordings]
-    return ManyQuestions(scanner, questions, prompts.prompts.to_list(), at_once)
 
 
 # --- by a language model ------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from guardtui.app.airs.profile_changes import ProfileChanges, wait_until_live
 from guardtui.app.context import Context
 from guardtui.app.guardrails.connections import Connections
@@ -30,6 +32,7 @@ class Deployment:
         Raises AirsError, ServiceError and StoreError.
         """
         self._show(f"applies the definition to profile {connection.title} …")
+        begun = time.monotonic()
         applied = await self.changes.apply(connection, topic, plan)
         self._warn_of(applied)
         answer: str | None = None
@@ -42,6 +45,8 @@ class Deployment:
         live = await wait_until_live(
             connection, topic, applied.profile, show=self._show, wait_on=wait_on
         )
+        if live.live and answer is None:
+            self.changes.open_log(connection).keep_wait(time.monotonic() - begun)
         if live.live or answer == "scan":
             return applied
         who = self._connections.who

@@ -15,7 +15,7 @@ from guardtui.scanners.airs.lifecycle import Applied, Plan
 from guardtui.scanners.airs.models import SecurityProfile
 from guardtui.scanners.airs.policy_paths import PolicyPath
 from guardtui.scanners.airs.propagation import PropagationResult
-from guardtui.scanners.airs.undo_journal import Reverted
+from guardtui.scanners.airs.undo_journal import Journal, Reverted
 from guardtui.session.applied import AppliedLog, ChangeJournal
 
 Result = TypeVar("Result")
@@ -93,9 +93,14 @@ class ProfileChanges:
         topic: Topic,
         plan: Plan | None,
         placement: Placement = _USUAL,
-        journal: ChangeJournal | None = None,
+        journal: Journal | None = None,
+        *,
+        reuse: bool = False,
     ) -> Applied:
-        """Apply a definition to the profile; each step is in the undo journal before it is made."""
+        """Apply a definition to the profile; each step is in the undo journal before it is made.
+
+        `reuse` as in `lifecycle.apply`.
+        """
         entry = self.journal(connection) if journal is None else journal
         return await self.finish(
             lambda: connection.apply(
@@ -104,6 +109,7 @@ class ProfileChanges:
                 path=placement.place,
                 set_default=placement.set_default,
                 journal=entry,
+                reuse=reuse,
             )
         )
 

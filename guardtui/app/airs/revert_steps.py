@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from guardtui.domain.topic import Topic
+from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.undo_journal import Reverted, UndoRecord
 from guardtui.session.applied import AppliedLog, JournalEntry
@@ -78,6 +81,14 @@ def steps_back(entries: Sequence[JournalEntry]) -> list[RevertStep]:
         else:
             steps.append(RevertStep((entry.id,), (before,)))
     return steps
+
+
+def revert_line(path: Path, connection: AirsConnection) -> str:
+    """Return the command that reverts the changes applied from a file."""
+    words = ["guardtui", "topics", "revert", str(path), "--guardrail", f"airs:{connection.profile}"]
+    if connection.settings.tenant:
+        words += ["--set", f"tenant={connection.settings.tenant}"]
+    return shlex.join(words)
 
 
 def _target(before: UndoRecord) -> tuple[str, str, str]:

@@ -75,7 +75,7 @@ def _looked_up(path: Path, prompts: Path | None = None, opened: str = "") -> Kno
     if newest is None:
         return KnownTopic(path, prompts, opened, problem)
     evaluation = newest.evaluation
-    name = " ".join(filter(None, badge(evaluation.settings)))
+    name = badge(evaluation.settings)
     return KnownTopic(path, prompts, opened, problem, evaluation.metrics.coverage, name)
 
 

@@ -42,14 +42,10 @@ class ExperimentError(GuardtuiError):
 
 @dataclass(frozen=True, eq=False)
 class Calls:
-    """Numbers of calls: the fewest and the most, and those of scanning every candidate whole.
-
-    `current` of them are for the verdicts on the current definition.
-    """
+    """The fewest and the most calls; `current` of them are about the current definition."""
 
     least: int
     most: int
-    whole: int
     current: int
 
     @property
@@ -68,11 +64,10 @@ def gathered(
 ) -> tuple[Candidate, ...]:
     """Return the candidates: wordings with subsets of their examples, else the engine's edits.
 
-    A wording with examples of its own also comes with those of the definition. Blocks. Raises
-    ExperimentError if there are none, and ScannerError.
+    Blocks. Raises ExperimentError if there are none, and ScannerError.
     """
     if wordings:
-        found = with_subsets(topic, [own for wording in wordings for own in _both(topic, wording)])
+        found = with_subsets(topic, wordings)
         if not found:
             raise ExperimentError(
                 "no wording differs from the definition within the limits\n  give other wordings"
@@ -86,13 +81,6 @@ def gathered(
     if not edits and not stopped():
         raise ExperimentError("no edit of its examples to try\n  give wordings of your own")
     return tuple(edits)
-
-
-def _both(topic: Topic, wording: Candidate) -> list[Candidate]:
-    if wording.topic.examples in ((), topic.examples):
-        return [wording]
-    own = wording.topic.model_copy(update={"examples": topic.examples})
-    return [wording, replace(wording, topic=own)]
 
 
 def recorded(
@@ -156,8 +144,7 @@ class Design:
         if known is not None:
             missing -= int(np.count_nonzero(is_answered(known.verdicts.triggered)))
         least, most = self.experiment().calls_left()
-        whole = missing + len(self.candidates) * len(self.prompts)
-        return Calls(missing + least, missing + most, whole, missing)
+        return Calls(missing + least, missing + most, missing)
 
     def within(self, calls: int, known: Evaluation | None) -> Design:
         """Return the design with the first candidates whose experiment ends within these calls.

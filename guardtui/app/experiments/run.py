@@ -17,6 +17,7 @@ from guardtui.app.experiments.planning import Design, design_of
 from guardtui.app.experiments.status import CandidateStatus, ExperimentStatus
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
+from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Failure, Triggered, Verdict, VerdictColumns, is_answered
 from guardtui.scanners.base import Progress
@@ -63,10 +64,14 @@ class ExperimentRun:
         self._most = 0
         self._step, self._held, self._stopped = "", False, ""
         self._progress: Progress | None = None
+        self._phase = ""
         self._unwritten: list[Arrival] = []
         self._written_calls = record.calls
         self._failed: dict[tuple[int, int], Verdict] = {}
         self._spent = ""
+        self._settings = record.settings
+        """Settings of the guardrail that gave the verdicts."""
+        self._answered = record.calls > 0
         self._writer: asyncio.Task[None] | None = None
 
     # --- what is known ----------------------------------------------------------------------
@@ -86,7 +91,7 @@ class ExperimentRun:
             least, most = least + open_, most + open_
         progress, calls = self._progress, self.calls
         return ExperimentStatus(
-            settings=self._answering.settings,
+            settings=self._settings,
             topic=self.record.topic,
             candidates=tuple(
                 CandidateStatus(candidate, standing)
@@ -99,7 +104,7 @@ class ExperimentRun:
             calls=calls,
             expected=calls + (least + most) // 2,
             most=calls + most,
-            step=self._step,
+            step=", ".join(filter(None, (self._step, self._phase))),
             held=self._held,
             traffic=None if progress is None or progress.traffic is None else progress.traffic(),
             best=experiment.best,
@@ -110,8 +115,7 @@ class ExperimentRun:
     def evaluation(self, number: int) -> Evaluation:
         """Return the evaluation of a definition (0: the current one) by its verdicts so far."""
         evaluation = self.record.evaluation(number, self._columns[number].verdicts())
-        settings = self._answering.settings.titled(self.record.settings.guardrail.title)
-        return replace(evaluation, settings=settings)
+        return replace(evaluation, settings=self._settings)
 
     def best(self) -> Evaluation | None:
         """Return the evaluation of the proven candidate; rows not asked are open. None without."""
@@ -139,6 +143,7 @@ class ExperimentRun:
             known = await asyncio.to_thread(self._log.verdicts, self.record)
             for number, columns in known.items():
                 self._columns[number] = columns
+            self._answered = self._answered or bool(known)
             try:
                 self._say("prepares the guardrail")
                 async with self._answering:
@@ -146,6 +151,8 @@ class ExperimentRun:
                         await self._scan_current()
                         await self._look()
                     finally:
+                        if self._writer is not None:  # it has a batch, which it finishes
+                            await asyncio.wait([self._writer])
                         self._write_rest()
                         self._say("leaves the guardrail as it was")
                 ending = self._experiment.ending
@@ -274,11 +281,23 @@ class ExperimentRun:
     def _take(self, number: int, row: int, verdict: Verdict) -> None:
         if verdict.triggered is Triggered.NOT_ASKED:
             return
+        self._use_settings()
         self._columns[number].put([row], verdict, verdict.note)
         self._unwritten.append((number, row, verdict))
         writer = self._writer
         if writer is None or (writer.done() and self._write_problem() is None):
             self._writer = asyncio.create_task(self._write())
+
+    def _use_settings(self) -> None:
+        """Use the settings of the newest answer. Raises _StoppedError for another guardrail."""
+        settings = self._answering.settings
+        if settings.guardrail != self._settings.guardrail and self._answered:
+            raise _StoppedError(
+                f"other verdicts were by {guardrail_text(self._settings)}, now "
+                f"{guardrail_text(settings)} answers: make a new experiment"
+            )
+        self._answered = True
+        self._settings = settings.titled(self.record.settings.guardrail.title)
 
     def _write_problem(self) -> BaseException | None:
         writer = self._writer
@@ -292,7 +311,7 @@ class ExperimentRun:
         while self._unwritten or self._written_calls != self.calls:
             batch, self._unwritten = self._unwritten, []
             calls = self.calls
-            settings = self._answering.settings
+            settings = self._settings
             try:
                 await asyncio.to_thread(
                     self._log.keep_verdicts, self.record, batch, calls, settings
@@ -306,15 +325,15 @@ class ExperimentRun:
         """Write what has arrived at once; after a cancellation there is no time for a thread."""
         if self._unwritten or self._written_calls != self.calls:
             batch, self._unwritten = self._unwritten, []
-            self._log.keep_verdicts(self.record, batch, self.calls, self._answering.settings)
+            self._log.keep_verdicts(self.record, batch, self.calls, self._settings)
             self._written_calls = self.calls
 
     def _report(self, progress: Progress) -> None:
-        self._progress = progress
+        self._progress, self._phase = progress, progress.phase
         self._show(self.status)
 
     def _say(self, step: str) -> None:
-        self._step = step
+        self._step, self._phase = step, ""
         self._show(self.status)
 
 

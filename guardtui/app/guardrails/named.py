@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from guardtui.config import (
 )
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import Guardrail
-from guardtui.domain.text import display_start
+from guardtui.domain.text import did_you_mean, display_start
 from guardtui.files.problems import FileError
 from guardtui.files.yaml_documents import line_of, start_of
 from guardtui.scanners.configuration import (
@@ -134,8 +133,7 @@ def find_guardrail(text: str, topic: Path | None = None) -> NamedGuardrail:
 
 def unknown_name(text: str, names: Sequence[str]) -> str:
     """Return the message for a name that no guardrail has; names count letter by letter."""
-    similar = get_close_matches(text, names, n=1)
-    near = f"; did you mean '{similar[0]}'?" if similar else ""
+    near = did_you_mean(text, names)
     shown = ", ".join(display_start(name, _LONGEST) for name in names[:8])
     there = f"there are: {shown}" if names else "none is configured"
     return (
@@ -186,8 +184,7 @@ def _entry(path: Path, section: Mapping[Any, Any], node: Any, keys: Any) -> Name
     if name == GUARDRAILS and not kind:
         raise ConfigError([failed("not a name: names stand at the left margin here", _TOO_DEEP)])
     if kind not in KINDS:
-        similar = get_close_matches(kind, KINDS, n=1)
-        near = f"; did you mean '{similar[0]}'?" if similar else ""
+        near = did_you_mean(kind, KINDS)
         shown = display_start(kind, _LONGEST)
         text = f"kind: unknown kind '{shown}'{near}" if kind else "its kind is missing"
         raise ConfigError([failed(text, _KINDS, line_of(keys, "kind") or line)])

@@ -108,7 +108,10 @@ class RemoteOptions:
 
         revisions = SqliteTopicRevisions(cache_folder())
         return AirsConnection(
-            replace(settings, profile=profile), rate=self.airs.rate, revisions=revisions
+            replace(settings, profile=profile),
+            rate=self.airs.rate,
+            batches=self.airs.batch,
+            revisions=revisions,
         )
 
 

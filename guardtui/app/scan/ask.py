@@ -344,8 +344,8 @@ def estimate_scan(
     """Order the rows of a scan and estimate its cost. Blocks.
 
     `before` is the last scan by the same scanner, of any definition. Without a `forecast`, every
-    row is a likely change. With `missing` (bool [N]) only these rows are scanned. `used` returns
-    the recorded usage of calls with these settings. Raises ScannerError.
+    row is a likely change, and their order is random. With `missing` (bool [N]) only these rows are
+    scanned. `used` returns the recorded usage of calls with these settings. Raises ScannerError.
     """
     topic, prompts = request.topic, request.prompts
     if forecast is not None:
@@ -353,7 +353,8 @@ def estimate_scan(
         rows, likely = forecast_order(forecast.changes)
     else:
         # Nothing is known about the effect of an edit: the last verdict is the best guess.
-        rows = likely = np.arange(len(prompts))
+        # In the order of a hash, so that the prompts asked so far are a fair sample at any time.
+        rows = likely = np.argsort(prompts.keys, kind="stable")
         expected = engine.evaluate_now(topic, prompts).verdicts.triggered
         if before is not None:
             answers = answers_for(before, prompts.keys)

@@ -94,6 +94,7 @@ class Forecasting:
             earlier = known.forecaster if known.serves(self._scans(), prompts, scanner) else None
             if earlier is not None and earlier.grounds.settings.kind == scan.settings.kind:
                 forecaster = earlier
+        first_scan = forecaster is None
         if forecaster is None:
             reader = self._reader_of(scanner)
             forecaster = self._scan_forecast.forecaster(scan, prompts, reader)
@@ -101,7 +102,10 @@ class Forecasting:
             return None
         try:
             forecast = await asyncio.to_thread(
-                forecaster.forecast, scan.topic, answered=scan.verdicts.triggered
+                forecaster.forecast,
+                scan.topic,
+                answered=scan.verdicts.triggered,
+                first_scan=first_scan,
             )
         except ScannerError:
             return None  # already reported by the preview with the same engine
@@ -202,11 +206,15 @@ class Forecasting:
             return forecaster
 
     def _scans(self) -> tuple[Evaluation, ...]:
+        """Return the verdicts of the guardrail: those of experiments, which count least, first."""
+        session = self._session
         return tuple(
-            iteration.evaluation
-            for iteration in self._session.iterations
-            if iteration.evaluation.settings.kind != ENGINE
-            and self._follows(iteration.evaluation.settings)
+            evaluation
+            for evaluation in (
+                *session.experiments,
+                *(iteration.evaluation for iteration in session.iterations),
+            )
+            if evaluation.settings.kind != ENGINE and self._follows(evaluation.settings)
         )
 
     def _reader_of(self, scanner: LocalScanner) -> EngineReader:

@@ -32,6 +32,7 @@ from guardtui.forecast.trust import check_forecasts
 from guardtui.reports.forecast import RecordedForecast, RecordedGuardrail, RecordedTrust
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.experiments import ExperimentLog
 from guardtui.session.report_reader import recorded_topics
 from guardtui.session.session import Iteration, recorded_forecasts
 from guardtui.session.store import SessionStore
@@ -62,7 +63,9 @@ def recorded_guardrail(topic_path: Path, wanted: Guardrail | None = None) -> Rec
             )
         chosen = next(settings for settings in answered if settings.guardrail == found[0])
     others = tuple(settings for settings in answered if settings is not chosen)
-    return RecordedGuardrail(chosen, others, tuple(iterations))
+    return RecordedGuardrail(
+        chosen, others, tuple(iterations), _experiments(topic_path, iterations)
+    )
 
 
 def fit_recorded(
@@ -76,9 +79,10 @@ def fit_recorded(
 
     Raises ForecastError where the verdicts do not suffice, and ScannerError.
     """
-    evaluations = [iteration.evaluation for iteration in guardrail.iterations]
     try:
-        forecaster = fit(evaluations, guardrail.settings, prompts, EngineReader(engine), report)
+        forecaster = fit(
+            guardrail.evaluations, guardrail.settings, prompts, EngineReader(engine), report
+        )
     except ForecastError as error:
         raise explained(error, topic_path, guardrail) from error
     assert forecaster is not None  # noqa: S101 - nothing stops it
@@ -98,12 +102,13 @@ def forecast_recorded(
     Raises ForecastError where the verdicts do not suffice, and ScannerError.
     """
     iterations, settings = guardrail.iterations, guardrail.settings
-    evaluations = [iteration.evaluation for iteration in iterations]
     forecaster = fit_recorded(topic_path, prompts, guardrail, engine, report)
     forecast = forecaster.forecast(topic)
     assert forecast is not None  # noqa: S101 - nothing stops it
-    indices = [index for index, _ in scans_of(evaluations, settings, prompts)]
-    scans = tuple(iterations[index] for index in indices[-forecaster.grounds.scans :])
+    before = len(guardrail.experiments)
+    indices = [index for index, _ in scans_of(guardrail.evaluations, settings, prompts)]
+    used = indices[-forecaster.grounds.scans :]
+    scans = tuple(iterations[index - before] for index in used if index >= before)
     return RecordedForecast(
         guardrail,
         forecast,
@@ -167,8 +172,10 @@ def recorded_forecast_before(
 ) -> ForecastBefore | None:
     """Forecast a scan from the recorded ones; None if that fails. Blocks."""
     try:
-        evaluations = [iteration.evaluation for iteration in _iterations(topic_path)]
-        forecaster = fit(evaluations, scan.settings, prompts, EngineReader(engine))
+        iterations = _iterations(topic_path)
+        evaluations = [iteration.evaluation for iteration in iterations]
+        tried = _experiments(topic_path, iterations)
+        forecaster = fit([*tried, *evaluations], scan.settings, prompts, EngineReader(engine))
         forecast = None if forecaster is None else forecaster.forecast(scan.topic)
     except GuardtuiError:  # an error of the session or the engine must not lose the verdicts
         return None
@@ -211,6 +218,12 @@ def _iterations(topic_path: Path) -> list[Iteration]:
             f"{topic_path}: nothing is recorded to forecast from\n  {_remedy(topic_path)}"
         )
     return SessionStore(topic_path, reading=True).iterations()
+
+
+def _experiments(topic_path: Path, iterations: Sequence[Iteration]) -> tuple[Evaluation, ...]:
+    """Return what experiments measured of definitions that are no iterations."""
+    log = ExperimentLog(SessionStore(topic_path, reading=True))
+    return tuple(log.evaluations([iteration.evaluation.topic for iteration in iterations]))
 
 
 def _remedy(topic_path: Path) -> str:

@@ -22,7 +22,6 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import capitalized
 from guardtui.domain.forecast_record import CheckedCoverage
-from guardtui.domain.guardrail import Guardrail
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.vectors import cache_folder
 from guardtui.session.caches import SqliteVerdicts
@@ -183,19 +182,13 @@ class Scans:
     def use_threshold(self, chosen: float | None, *, keep: bool = True) -> None:
         """Use a threshold set by hand for the decision model whose scan is shown.
 
-        None is the recorded one. With `keep` it is stored in the session.
+        None is the recorded one. With `keep` it is stored in the session. Scans get new verdicts
+        from their probabilities, without any request.
         """
         scan = self.results.decided()
-        if scan is not None:
-            self.use_threshold_of(scan.settings.guardrail, chosen, keep=keep)
-
-    def use_threshold_of(
-        self, guardrail: Guardrail, chosen: float | None, *, keep: bool = True
-    ) -> None:
-        """Use a threshold for this decision model.
-
-        Its scans get new verdicts from their probabilities, without any request.
-        """
+        if scan is None:
+            return
+        guardrail = scan.settings.guardrail
         self.results.threshold.use(chosen, guardrail)
         if keep:
             with problems_shown(self._author):
@@ -356,7 +349,10 @@ class Scans:
         self._store.publish(with_session(self._store.state, self._workspace))
         check = run.check
         if check is None:
-            self._step(recorded_text(iteration), problem=bool(evaluation.metrics.errors))
+            text = recorded_text(iteration)
+            self._step(text, problem=bool(evaluation.metrics.errors))
+            # Replaces a message that an earlier check has left.
+            self._author.notify(f"{self._connections.who} {text}.")
             return
         text = f"{capitalized(check.status.text)}."
         self._step(f"{text} #{iteration.number}", problem=bool(evaluation.metrics.errors))

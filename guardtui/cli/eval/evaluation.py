@@ -32,7 +32,12 @@ from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import Companions, kept_path, load_companions
-from guardtui.session.evaluation_refs import find_baseline, is_of_session, read_files
+from guardtui.session.evaluation_refs import (
+    RecordedEvaluation,
+    find_baseline,
+    is_of_session,
+    read_files,
+)
 from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.session_file import session_file
@@ -122,7 +127,8 @@ def _report(
     """Evaluate, and return the input of the reports. Raises InputError and ScannerError."""
     topic, prompts = load_inputs(request.topic, request.prompts, request.reading)
     companions = _companions(request, topic)
-    before, number = _baseline(request)
+    named = _baseline(request)
+    before = None if named is None else named.evaluation
     say_findings(prompts)
     say_blank_texts(request.topic, topic)
     _require_cluster(request, prompts)
@@ -157,7 +163,8 @@ def _report(
         figures=own_figures(metrics, evaluation, prompts, comparison),
         changes=describe_changes(before.topic, topic) if before else (),
         profile=evaluation.settings.guardrail.profile,
-        baseline_number=number,
+        baseline_number=None if named is None else named.number,
+        series=None if named is None else named.series,
         companions=companions.topics,
         cluster=request.cluster or "",
         reducer=request.epochs.name if request.epochs else "",
@@ -258,14 +265,14 @@ def _companions(request: EvalRequest, topic: Topic) -> Companions:
     return loaded
 
 
-def _baseline(request: EvalRequest) -> tuple[Evaluation | None, int | None]:
-    """Return the baseline, and the number of its iteration. Raises `RecordedError`."""
+def _baseline(request: EvalRequest) -> RecordedEvaluation | None:
+    """Return the baseline. Raises `RecordedError`."""
     if request.baseline is None:
-        return None, None
+        return None
     named = find_baseline(request.baseline, request.topic)
     if named.series is not None:
         click.echo(f"baseline: {named.series.text}", err=True)
-    return named.evaluation, named.number
+    return named
 
 
 def _require_cluster(request: EvalRequest, prompts: PromptSet) -> None:

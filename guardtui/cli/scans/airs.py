@@ -82,7 +82,9 @@ class AirsRun:
 
         Warns if the deployed definition differs. Raises `InputError` and ScannerError.
         """
-        connection = AirsConnection(self.access, rate=self.rate, revisions=known_revisions())
+        connection = AirsConnection(
+            self.access, rate=self.rate, batches=self.batches, revisions=known_revisions()
+        )
         profile = inert(self.access.profile, characters=60)
         try:
             try:
@@ -106,9 +108,7 @@ class AirsRun:
         except AirsError as error:
             raise InputError(str(error)) from error
         companions = [topic.name for topic in job.companions.topics]
-        return connection.scanner(
-            now, cache=cache, fresh=self.fresh, companions=companions, batches=self.batches
-        )
+        return connection.scanner(now, cache=cache, fresh=self.fresh, companions=companions)
 
     def _say_work(self, scanner: AirsScanner, job: ScanJob) -> None:
         """Report the number of calls, their duration if known, and the risk of throttling."""

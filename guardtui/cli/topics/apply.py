@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from guardtui.app.airs.profile_changes import Placement, ProfileChanges, ShowChanges
+from guardtui.app.airs.revert_steps import revert_line
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_service import (
     airs_option,
     connect,
     failures_told,
-    revert_line,
     settings_of,
 )
 from guardtui.cli.diagnostics import Exit, InputError

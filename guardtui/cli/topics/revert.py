@@ -8,13 +8,17 @@ from pathlib import Path
 import click
 
 from guardtui.app.airs.profile_changes import ProfileChanges, ShowChanges
-from guardtui.app.airs.revert_steps import RevertStep, UnreadableJournalError, steps_back
+from guardtui.app.airs.revert_steps import (
+    RevertStep,
+    UnreadableJournalError,
+    revert_line,
+    steps_back,
+)
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_service import (
     airs_option,
     connect,
     failures_told,
-    revert_line,
     settings_of,
 )
 from guardtui.cli.diagnostics import Exit, InputError

@@ -10,7 +10,7 @@ from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.topic import Topic
 from guardtui.http.clock import CLOCK, Clock
 from guardtui.http.errors import inert
-from guardtui.http.limits import AdaptiveLimit
+from guardtui.http.limits import AdaptiveLimit, Rate
 from guardtui.scanners.airs import lifecycle
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import Applied, Plan
@@ -34,7 +34,8 @@ class AirsConnection:
     """One security profile of one tenant, by its current settings.
 
     Connections are open only during a call. `revisions` remembers the texts of topic revisions, by
-    default for the lifetime of this object. Raises AirsError without a profile, and, if `scans`,
+    default for the lifetime of this object. Scans use at most `rate` requests a second, or with
+    `batches` the asynchronous API. Raises AirsError without a profile, and, if `scans`,
     without a credential for scans.
     """
 
@@ -43,6 +44,7 @@ class AirsConnection:
         settings: AirsSettings,
         *,
         rate: float | None = None,
+        batches: bool = False,
         scans: bool = True,
         clock: Clock = CLOCK,
         revisions: TopicRevisions | None = None,
@@ -52,7 +54,7 @@ class AirsConnection:
         self.profile = settings.required_profile
         """Name of the profile as given; not inert."""
         self.settings = settings
-        self.rate = rate
+        self.rate, self.batches = rate, batches
         self._clock = clock
         self._revisions = SeenRevisions() if revisions is None else revisions
 
@@ -108,8 +110,9 @@ class AirsConnection:
         path: PolicyPath | None = None,
         set_default: bool = False,
         journal: Journal | None = None,
+        reuse: bool = False,
     ) -> Applied:
-        """Apply the definition. Raises AirsError and ServiceError."""
+        """Apply the definition as `lifecycle.apply`. Raises AirsError and ServiceError."""
         async with self.management() as client:
             return await lifecycle.apply(
                 client,
@@ -119,6 +122,7 @@ class AirsConnection:
                 path=path,
                 set_default=set_default,
                 journal=journal,
+                reuse=reuse,
             )
 
     async def revert(self, before: UndoRecord, *, send: bool = True) -> Reverted:
@@ -184,6 +188,11 @@ class AirsConnection:
         fingerprint = fingerprint_of(state.profile, known.topic_id, topic if same else None)
         return ActiveRevision(state.profile, fingerprint)
 
+    def limit(self) -> AdaptiveLimit:
+        """Return a limit for the scans of several scanners."""
+        rate = None if self.rate is None else Rate.per_second(self.rate)
+        return AdaptiveLimit(self.settings.concurrency, rate=rate, clock=self._clock)
+
     def scanner(
         self,
         now: ActiveRevision | None,
@@ -191,7 +200,7 @@ class AirsConnection:
         cache: VerdictCache | None = None,
         fresh: bool = False,
         companions: Collection[str] = (),
-        batches: bool = False,
+        limit: AdaptiveLimit | None = None,
     ) -> AirsScanner:
         """Return a scanner that uses the active revision, or any if it is unknown."""
         return AirsScanner(
@@ -201,7 +210,8 @@ class AirsConnection:
             cache=cache,
             fresh=fresh,
             companions=companions,
-            batches=batches,
+            batches=self.batches,
+            limit=limit,
             clock=self._clock,
         )
 

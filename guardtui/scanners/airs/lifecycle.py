@@ -71,11 +71,13 @@ async def apply(
     path: PolicyPath | None = None,
     set_default: bool = False,
     journal: Journal | None = None,
+    reuse: bool = False,
 ) -> Applied:
     """Update or create the service's topic, and pin it in the newest revision of the profile.
 
     The rest of the profile stays unchanged. Warnings report a revision of profile or topic other
     than in `shown`, and concurrent changes. `journal` receives the undo record before each step.
+    With `reuse`, an older revision with this text is pinned, if one is known, instead of a new one.
     Raises AirsError for an unsuitable definition or profile, before anything is sent, and
     ServiceError.
     """
@@ -83,7 +85,7 @@ async def apply(
     # The profile is checked first: if it is unsuitable, no topic is changed.
     row = await newest(client, profile)
     known = await client.topic(topic.name)
-    target_pin = _pin_target(client, row, known, topic, path)
+    target_pin = _pin_target(client, row, known, topic, path, reuse=reuse)
     tried = attach(row.policy, target_pin.pin, topic.intent, path=path, set_default=set_default)
     changes = target_pin.changes
     pending = PendingUndo(profile, known, bool(changes), journal, topic.name, row.revision)
@@ -183,8 +185,8 @@ async def _text_to_replace(
             f"was changed since: it was at revision {before.topic_revision}, and is at "
             f"{known.revision} now; its newest text stays"
         )
-    # An older revision: the update never happened.
-    return (known, "") if known.revision == before.topic_revision else (None, "")
+    # At the revision of before, the update never happened.
+    return (known, "") if known.revision > old.revision else (None, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +207,13 @@ def _pin_target(
     known: CustomTopic | None,
     topic: Topic,
     path: PolicyPath | None,
+    *,
+    reuse: bool = False,
 ) -> _PinTarget:
-    """Return the revision with the definition's text: the pinned, the newest, or a new one."""
+    """Return the revision with the definition's text: the pinned, the newest, or a new one.
+
+    With `reuse`, any known one is preferred to a new one.
+    """
     name = inert(topic.name, characters=60)
     if known is None:
         pin = TopicPin(topic_id=_NO_TOPIC, topic_name=topic.name, revision=1)
@@ -221,8 +228,11 @@ def _pin_target(
     same = [revision for revision, text in texts.items() if text == text_hash(topic)]
     newest_text = _same_text(known, topic)
     revision, changes = known.revision, tuple[str, ...]()
+    older = 0 if newest_text or not reuse else client.revisions.older(known, topic)
     if known.active and same:
         revision, unknown = same[0], None
+    elif known.active and older:
+        revision = older
     elif not (known.active and newest_text):
         revision += 1
         changes = (f"topic {name} gets a new text: revision {known.revision} → {revision}",)

@@ -42,7 +42,8 @@ class PolicyUndo(BaseModel):
     """Data to restore a guardrail: its JSON before (None if missing) and after a change.
 
     `list_was` is the state of `model-protection` before: a list, null, or missing. `position` is
-    the guardrail's index in that list.
+    the guardrail's index in that list. `pins` are pins (action, revision) set by merged edits
+    besides that of `after`; any other is by somebody else.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -53,6 +54,12 @@ class PolicyUndo(BaseModel):
     after: Json
     list_was: Literal["list", "null", "missing"] = "list"
     position: int = 0
+    pins: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def own_pins(self) -> frozenset[tuple[str, int]]:
+        """All pins of the topic that the edits set."""
+        return frozenset((*self.pins, *_pins(self.after, self.topic_id)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +87,12 @@ def merged(first: PolicyUndo, second: PolicyUndo) -> PolicyUndo:
     If somebody else changed the guardrail between the edits, return that of the first edit alone,
     which keeps the changes of others.
     """
-    same = (first.place, first.topic_id) == (second.place, second.topic_id)
-    if not same or _sent_item(first.after) != _sent_item(second.before):
+    if (first.place, first.topic_id) != (second.place, second.topic_id):
         return first
-    return first.model_copy(update={"after": second.after})
+    pins = tuple(sorted(first.own_pins | second.own_pins))
+    if _sent_item(first.after) != _sent_item(second.before):
+        return first.model_copy(update={"pins": pins})
+    return first.model_copy(update={"after": second.after, "pins": pins})
 
 
 def attach(
@@ -161,19 +170,27 @@ def restore(policy: Json, undo: PolicyUndo) -> PolicyEdit:
 
     If nobody has changed it since, it is restored exactly. If it is in its previous state already
     (the edit was never sent, or somebody undid it), nothing changes. Otherwise only the topic's own
-    pin and the default set by the edit are restored. Raises PolicyError.
+    pin and the default set by the edit are restored, unless somebody else pinned the topic. Raises
+    PolicyError.
     """
     policy = _copied(policy)
     section = _section(policy, undo.place)
     position = index_of(section)
     now = None if position is None else section["model-protection"][position]
     sent, before, after = map(_sent_item, (now, undo.before, undo.after))
-    if sent == after:
+    pins = frozenset(_pins(now, undo.topic_id))
+    if sent == after or (
+        pins and pins <= undo.own_pins and _unpinned(sent, undo) == _unpinned(after, undo)
+    ):
+        # The last of several merged edits may not have been sent.
         _replace_item(section, position, copy.deepcopy(undo.before), undo)
         changed = f"the topic guardrail is in its previous state again ({undo.place})"
         return PolicyEdit(policy, () if before == after else (changed,))
     if sent == before:
         return PolicyEdit(policy)
+    if not pins <= undo.own_pins.union(_pins(undo.before, undo.topic_id)):
+        changed = "somebody else pinned the topic since: their pin stays"
+        return PolicyEdit(policy, warnings=(changed,))
     restored = _restored_topic(copy.deepcopy(now), undo)
     _replace_item(section, position, restored, undo)
     return PolicyEdit(
@@ -297,6 +314,24 @@ def _sent_item(item: Json | None) -> Json | None:
         return item
     filled = [group for group in groups if not isinstance(group, dict) or group.get("topic")]
     return {**item, "topic-list": filled} if filled else None
+
+
+def _pins(item: Json | None, topic_id: str) -> list[tuple[str, int]]:
+    """Return action and revision of each pin of a topic in a guardrail."""
+    return [
+        (action, revision_of(member))
+        for action, member in members(item)
+        if is_topic(member, topic_id)
+    ]
+
+
+def _unpinned(item: Json | None, undo: PolicyUndo) -> Json | None:
+    """Return a copy of a guardrail without the revision of the topic."""
+    item = copy.deepcopy(item)
+    for _, member in members(item):
+        if is_topic(member, undo.topic_id):
+            member.pop("revision", None)
+    return item
 
 
 def _replace_item(section: Json, position: int | None, item: Json | None, undo: PolicyUndo) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,11 +59,12 @@ class AirsScanner:
     sent alone to learn the revision. Verdicts are cached under its fingerprint, so that pinning the
     same definition again costs nothing.
 
-    `rate` is scans per second. Unless `fresh`, the `cache` is read before requests are sent; each
-    verdict is cached as soon as it arrives, errors are not. `companions` are names of other topics
-    that may stop a prompt. `timeout` is in seconds per attempt. With `batches`, prompts are
-    submitted 20 at a time and their results are queried later, which is slower and needs fewer
-    requests; rows of a batch in an unknown state get an error and are not sent again in this scan.
+    `rate` is scans per second; a `limit` is shared with other scanners. Unless `fresh`, the `cache`
+    is read before requests are sent; each verdict is cached as soon as it arrives, errors are not.
+    `companions` are names of other topics that may stop a prompt. `timeout` is in seconds per
+    attempt. With `batches`, prompts are submitted 20 at a time and their results are queried later,
+    which is slower and needs fewer requests; rows of a batch in an unknown state get an error and
+    are not sent again in this scan.
 
     Raises AirsError without a credential or profile, ValueError for an invalid rate.
     """
@@ -80,6 +81,7 @@ class AirsScanner:
         fresh: bool = False,
         companions: Collection[str] = (),
         batches: bool = False,
+        limit: AdaptiveLimit | None = None,
         timeout: float = 60.0,
         clock: Clock = CLOCK,
     ) -> None:
@@ -90,7 +92,7 @@ class AirsScanner:
         self._cache, self._fresh, self._clock = cache, fresh, clock
         self._companions = frozenset(companions)
         self._batches, self._timeout = batches, timeout
-        self._limit: AdaptiveLimit | None = None
+        self._shared, self._limit = limit, limit
         self._held = False
 
     @property
@@ -128,15 +130,19 @@ class AirsScanner:
         *,
         rows: NDArray[np.intp] | None = None,
         epoch: int = 1,
+        settled: Callable[[int, Verdict], None] | None = None,
     ) -> Verdicts:
-        limit = AdaptiveLimit(self._airs.concurrency, rate=self._rate, clock=self._clock)
-        self._limit = limit
-        limit.hold(self._held)
+        """Scan as `RemoteScanner.scan`; `settled` gets each row with its verdict at once."""
+        limit = self._limit = self._shared or AdaptiveLimit(
+            self._airs.concurrency, rate=self._rate, clock=self._clock
+        )
+        if self._held:
+            limit.hold(True)
 
         def note(verdict: Verdict) -> str:
             return self._note(topic, verdict)
 
-        run = RemoteRun(prompts, rows, report, limit, note=note)
+        run = RemoteRun(prompts, rows, report, limit, note=note, settled=settled)
         context = _ScanContext(topic, self._revision, epoch)
         async with ScanClient(
             self._airs, limit=limit, timeout=self._timeout, clock=self._clock

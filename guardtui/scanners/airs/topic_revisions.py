@@ -10,6 +10,9 @@ from typing import Protocol
 from guardtui.domain.topic import Topic
 from guardtui.scanners.airs.models import CustomTopic
 
+_LOOKED_UP = 200
+"""Maximum number of older revisions whose text is compared."""
+
 
 class TopicRevisions(Protocol):
     """Remembers the text of each topic revision that was seen.
@@ -19,6 +22,9 @@ class TopicRevisions(Protocol):
 
     def find(self, service: str, topic_id: str, revision: int) -> str | None:
         """Return the hash of the text of a revision; None if it was never seen."""
+
+    def find_text(self, service: str, topic_id: str, revisions: range, text: str) -> int:
+        """Return the first of these revisions that has this text, or 0."""
 
     def keep(self, service: str, seen: Iterable[tuple[str, int, str]]) -> None:
         """Remember topic id, revision and text hash of each topic that was seen."""
@@ -32,6 +38,9 @@ class SeenRevisions:
 
     def find(self, service: str, topic_id: str, revision: int) -> str | None:
         return self._hashes.get((service, topic_id, revision))
+
+    def find_text(self, service: str, topic_id: str, revisions: range, text: str) -> int:
+        return next((one for one in revisions if self.find(service, topic_id, one) == text), 0)
 
     def keep(self, service: str, seen: Iterable[tuple[str, int, str]]) -> None:
         for topic_id, revision, text in seen:
@@ -62,6 +71,14 @@ class ServiceRevisions:
         A pin without a revision, or with 0, is the original text.
         """
         return self._revisions.find(self._service, topic_id.lower(), max(revision, 1))
+
+    def older(self, known: CustomTopic, topic: Topic) -> int:
+        """Return the newest older revision that is known to have this text, or 0."""
+        newest = known.revision - 1
+        revisions = range(newest, max(0, newest - _LOOKED_UP), -1)
+        return self._revisions.find_text(
+            self._service, known.topic_id.lower(), revisions, text_hash(topic)
+        )
 
 
 def text_hash(topic: CustomTopic | Topic) -> str:

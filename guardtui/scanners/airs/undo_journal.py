@@ -22,6 +22,18 @@ class Reverted:
     topic_revision: int | None = None
 
 
+class ExperimentMark(BaseModel):
+    """The definition of an experiment that a profile has: 0 is the current one, then candidates.
+
+    `owner` names the lock that the experiment's process holds while it runs.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    owner: str
+
+
 class UndoRecord(BaseModel):
     """State before a topic was applied; JSON, so that it can be stored in a file.
 
@@ -42,6 +54,8 @@ class UndoRecord(BaseModel):
     """Revision of the topic after the change; any other was made elsewhere."""
     revision_before: int = 0
     """Revision of the profile before the change; shows whether two changes were consecutive."""
+    experiment: ExperimentMark | None = None
+    """Set in the changes of an experiment, which reverts them itself unless it is killed."""
 
     def then(self, later: UndoRecord) -> UndoRecord:
         """Return the record that reverts both this change and a later one of the same topic."""
@@ -53,6 +67,7 @@ class UndoRecord(BaseModel):
                 "undo": merged(self.undo, later.undo),
                 "revision": later.revision,
                 "topic_revision": later.topic_revision,
+                "experiment": later.experiment,
             }
         )
 

@@ -113,6 +113,7 @@ class ScoredQuestion:
         self, options: DecisionOptions, cache: VerdictCache | None = None, *, fresh: bool = False
     ) -> None:
         self.model, self.api = options.model, options.api
+        self.most_at_once = options.questions_at_once
         self.template = options.template.current()
         self.threshold, self._threshold_source = options.threshold, options.threshold_source
         self.answers = DecisionCache(self.model, self.api, cache, fresh)
@@ -195,5 +196,13 @@ class _DecisionRun:
             yield text
 
     async def verdict(self, topic: Topic, text: str, epoch: int) -> Verdict:
-        (answer,) = await self._requests.ask(text, [self._asked.template.filled(topic)], epoch)
-        return self._asked.verdict_of(topic, answer)
+        (verdict,) = await self.verdicts([topic], text, epoch)
+        return verdict
+
+    async def verdicts(self, topics: Sequence[Topic], text: str, epoch: int) -> list[Verdict]:
+        asked = self._asked
+        questions = [asked.template.filled(topic) for topic in topics]
+        answers = await self._requests.ask(text, questions, epoch)
+        return [
+            asked.verdict_of(topic, answer) for topic, answer in zip(topics, answers, strict=True)
+        ]

@@ -127,6 +127,8 @@ class JudgePanel:
     the prompt gets no verdict. Raises ScannerError without a model or for an invalid option.
     """
 
+    most_at_once = 1
+
     def __init__(
         self, options: JudgeOptions, cache: VerdictCache | None = None, *, fresh: bool = False
     ) -> None:
@@ -274,6 +276,9 @@ class _JudgeRun:
             [panel.vote(calls, model, topic, text, epoch) for model, calls in self._calls.items()]
         )
         return panel.decided(topic, votes)
+
+    async def verdicts(self, topics: Sequence[Topic], text: str, epoch: int) -> list[Verdict]:
+        return [await self.verdict(topic, text, epoch) for topic in topics]
 
 
 async def _all_of(votes: Sequence[Any]) -> list[Verdict]:

@@ -30,6 +30,9 @@ class Asking(Protocol):
     async def verdict(self, topic: Topic, text: str, epoch: int) -> Verdict:
         """Return the verdict on a text; answers are cached at once. Raises ServiceError."""
 
+    async def verdicts(self, topics: Sequence[Topic], text: str, epoch: int) -> list[Verdict]:
+        """Return the verdict of each topic on a text, at most `Questioner.most_at_once`."""
+
 
 class Questioner(Protocol):
     """What differs between guardrails of models: the question, and how its answers are read."""
@@ -41,6 +44,10 @@ class Questioner(Protocol):
     @property
     def settings(self) -> ScannerSettings:
         """Settings on which verdicts depend, besides topic and prompts."""
+
+    @property
+    def most_at_once(self) -> int:
+        """Maximum number of definitions that one request asks about."""
 
     def find(self, topic: Topic, text: str, epoch: int) -> Verdict | None:
         """Return the verdict by cached answers in an epoch, or None."""

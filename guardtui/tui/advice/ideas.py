@@ -15,23 +15,21 @@ from textual.binding import Binding
 
 from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import Proposal
-from guardtui.advice.search import Search, SearchProgress, SearchResult
+from guardtui.advice.search import SearchProgress, SearchResult
 from guardtui.app.advice.idea_advice import IdeaAdvice
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.advice.refinement import Measure, RefinementError
-from guardtui.app.advice.wording_trials import MeasuredWordings, WordingDraft
+from guardtui.app.advice.wording_trials import WordingDraft
 from guardtui.app.problems import READING_TIME
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import capitalized, count_text, rate_text
-from guardtui.domain.guardrail import badge, guardrail_text
+from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
-from guardtui.scanners.base import Progress
 from guardtui.tui.advice.edit_list import EditList
-from guardtui.tui.advice.running import RunningDialog, requests_text, search_text
+from guardtui.tui.advice.running import RunningDialog, search_text
 from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.kit.inert import Static
@@ -70,10 +68,15 @@ _EXPLAINED = {
         "With so few prompts, every figure and gain may be chance. Write prompts as your users "
         "do, of both kinds, and some that nearly belong.\n"
     ),
+    IdeaKind.EXPERIMENT: (
+        "The edits are measured on the guardrail itself, against the current definition, prompt by "
+        "prompt, and only as long as their effect is open. The number of calls is asked first, and "
+        "an edit is offered for keeping if the guardrail's own verdicts show that it helps.\n"
+    ),
     IdeaKind.WORDINGS: (
         "The model is shown the definition and at most half of the mistakes, in one call. Its "
         "wordings are measured like other edits, without the prompts that it saw, and added to "
-        "this list if they are proven to help.\n"
+        "this list if they are likely to help.\n"
     ),
 }
 
@@ -146,21 +149,27 @@ def notes_of(ideas: Ideas) -> list[str]:
         f"{result.measured} definitions measured by {guardrail_text(result.settings)} "
         f"({_ENDED[result.ended]}), on {result.before.total} prompts: {result.rows.source}.",
         f"Gains of coverage are those on prompts that had no part in the choice, with "
-        f"{CONFIDENCE:.0%} intervals for as many other prompts.",
+        f"{CONFIDENCE:.0%} intervals for as many other prompts: likely if these prompts confirm "
+        "them, without this word if the interval is above 0 too. An unproven guess is half of what "
+        "they show.",
         *result.rows.notes,
         *ideas.notes,
     ]
 
 
 def idea_line(idea: Idea) -> Text:
-    """Return an idea in one line: its gain, fixes and regressions if measured, and its text."""
+    """Return an idea in one line: its gains, fixes and regressions if measured, and its text."""
     line = Text()
-    if idea.gain is not None:
-        line.append(f"{idea.gain.text}  ", "bold $text-success")
     if idea.proposal is not None:
+        line.append(f"{idea.proposal.short_figures}  ", _style(idea))
         fixes, regressions = len(idea.proposal.fixes), len(idea.proposal.regressions)
         line.append(f"✓{fixes:<3} ✗{regressions:<3} ", "$text-muted")
     return line.append(idea.text)
+
+
+def _style(idea: Idea) -> str:
+    """Return the style of the figures: a guess has no color of success."""
+    return "bold $text-success" if idea.gain is not None and idea.gain.likely else "bold"
 
 
 def idea_text(current: Topic, idea: Idea) -> Text:
@@ -168,8 +177,12 @@ def idea_text(current: Topic, idea: Idea) -> Text:
     proposal = idea.proposal
     if proposal is None:
         return Text(f"{idea.detail}\n" if idea.detail else _EXPLAINED[idea.kind])
-    expected = " on other prompts" if proposal.gain.proven else ""
-    text = Text(f"Coverage {proposal.gain.text}{expected}.\n")
+    expected = " on other prompts" if proposal.gain.likely else ""
+    text = Text(f"Coverage {proposal.gain_text}{expected}.\n")
+    if proposal.forecast is not None:
+        text.append(f"{capitalized(proposal.forecast.text)}.\n")
+    elif not proposal.gain.likely:
+        text.append("A scan of your guardrail would decide, or more labels.\n")
     text.append(
         f"On the prompts it was chosen on {rate_text(proposal.before.coverage)} → "
         f"{rate_text(proposal.after.coverage)}, "
@@ -238,7 +251,7 @@ class IdeaFeature:
         if ideas is None:
             scanned = new.evaluation is None or not new.evaluation.metrics.open
             pending = MEASURING if scanned and self._services.refinement.is_ready else LATER
-        self._line.show(ideas, self._keys, pending, self._other_guardrail(ideas, new.evaluation))
+        self._line.show(ideas, self._keys, pending)
 
     @property
     def _keys(self) -> tuple[str, str]:
@@ -257,14 +270,6 @@ class IdeaFeature:
     def _current(state: AppState) -> Ideas | None:
         ideas = state.ideas
         return ideas if ideas is not None and ideas.topic == state.topic else None
-
-    @staticmethod
-    def _other_guardrail(ideas: Ideas | None, shown: Evaluation | None) -> str:
-        """Return the guardrail that measured the ideas, or "" if it is the shown one."""
-        if ideas is None or ideas.result is None or shown is None:
-            return ""
-        measuring, _ = badge(ideas.result.settings)
-        return "" if measuring == badge(shown.settings)[0] else measuring
 
     # --- the page -------------------------------------------------------------------------
 
@@ -372,13 +377,7 @@ class IdeaFeature:
         if draft is None:
             return
         await self._write(draft)
-        measured: MeasuredWordings | None
-        if wordings.on_model:
-            measured = await self._tried_on_model(draft)
-        else:
-            measured = await wordings.measured(draft)
-        if measured is not None:
-            await self._advice.add(measured)
+        await self._advice.add(await wordings.measured(draft))
 
     async def _write(self, draft: WordingDraft) -> None:
         """Make the call to the writer; Escape continues without it."""
@@ -394,20 +393,6 @@ class IdeaFeature:
         dialog = RunningDialog("Asking for wordings", "Esc continues without them", write, Text)
         await self._run(dialog)
 
-    async def _tried_on_model(self, draft: WordingDraft) -> MeasuredWordings | None:
-        """Try the wordings and searched ones on the decision model; None if cancelled."""
-        wordings = self._services.wordings
-        trial = await wordings.prepare(draft)
-        if trial is None:
-            return None
-
-        async def run(report: Callable[[Progress], None]) -> MeasuredWordings:
-            return await wordings.run(trial, report)
-
-        title = f"Trying {len(trial.wordings)} wordings"
-        dialog = RunningDialog(title, "Esc cancels; answers stay cached", run, requests_text)
-        return await self._run(dialog)
-
 
 def searched(
     measure: Measure,
@@ -417,11 +402,4 @@ def searched(
 ) -> SearchResult | None:
     """Search for better definitions until it ends, or `stop` is set. Blocks."""
     with measure.one_at_a_time:
-        return Search(
-            measure.objective,
-            topic,
-            measure.rows,
-            budget=BUDGET,
-            stopped=stop.is_set,
-            progress=report,
-        ).run()
+        return measure.searched(topic, BUDGET, stop.is_set, report)

@@ -32,19 +32,20 @@ class LintFeature:
             self._window.notify("Nothing is evaluated yet.")
             return
         advice = await services.lint.measured()
-        count, encoder = len(state.evaluated), services.engine.scanner.encoder_name
+        scanner, count = services.engine.scanner, len(state.evaluated)
+        fitted = scanner.settings_for(state.evaluated).has_fitted_threshold
 
         def body() -> Text:
             ranges = [
                 ("", "")
                 if item.removal is None
                 else (
-                    bracketed(coverage_interval(item.removal.before)),
-                    bracketed(coverage_interval(item.removal.after)),
+                    bracketed(coverage_interval(item.removal.before, fitted=fitted)),
+                    bracketed(coverage_interval(item.removal.after, fitted=fitted)),
                 )
                 for item in advice
             ]
-            return advice_text(advice, ranges, count, encoder)
+            return advice_text(advice, ranges, count, scanner.encoder_name)
 
         text = await asyncio.to_thread(body)
         await self._window.show(TextPage("Advice on the definition", text, help_pane="lint"))

@@ -12,8 +12,6 @@ from textual.containers import Vertical
 
 from guardtui.advice.search import SearchProgress
 from guardtui.domain.errors import GuardtuiError
-from guardtui.reports.base import usage_text
-from guardtui.scanners.base import Progress
 from guardtui.tui.kit.block_chart import progress_bar
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.modal import Modal
@@ -95,16 +93,4 @@ def search_text(now: SearchProgress) -> Text:
     text.append(f"{now.width} pursued at once\n")
     sign, style = delta(now.gain)
     text.append("best gain so far, before the correction for chance: ").append(f"{sign}\n", style)
-    return text
-
-
-def requests_text(now: Progress) -> Text:
-    """Return the progress of requests to a decision model."""
-    bar = progress_bar(now.done, now.total, _BAR_CELLS)
-    text = Text(f"{bar} {now.done} of {now.total} requests\n")
-    traffic = None if now.traffic is None else now.traffic()
-    if traffic is not None and traffic.used is not None and traffic.used.calls:
-        text.append(f"{usage_text(traffic.used)}\n", "$text-muted")
-    if now.errors:
-        text.append(f"{now.errors} failed\n", "$text-warning")
     return text

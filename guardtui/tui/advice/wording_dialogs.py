@@ -1,18 +1,15 @@
-"""The author's own wordings and the language model that writes more; all wordings of a trial."""
+"""The author's own wordings and the language model that writes more."""
 
 from __future__ import annotations
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Button, Input
 
-from guardtui.app.advice.wording_trials import TypeWordings, WordingPlan, WordingRequest
+from guardtui.app.advice.wording_trials import TypeWordings, WordingRequest
 from guardtui.domain.text import display_start, display_text
-from guardtui.tui.advice.edit_list import EditList
-from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.inputs.fields import EdgeTextArea, LineInput, SecretInput, ToggleButton
 from guardtui.tui.kit.form import FormDialog, row
 from guardtui.tui.kit.inert import Label, Static
@@ -46,13 +43,10 @@ class WordingsDialog(FormDialog[WordingRequest | None]):
         self._keys_shown = Vertical(id="writer-keys")
 
     def fields(self) -> ComposeResult:
-        about = "They and those of a writer are measured like other edits."
-        if self._question.others:
-            about = (
-                f"Up to {self._question.others} wordings are tried on the decision model, the "
-                "others from a writer and a search."
-            )
-        yield Label(f"Your own descriptions, one a line (none are needed). {about}")
+        yield Label(
+            "Your own descriptions, one a line (none are needed). They and those of a writer are "
+            "measured like other edits."
+        )
         yield self._text
         yield row("Writer", self._writer, self._origin)
         with self._keys_shown:
@@ -114,35 +108,3 @@ class WordingsDialog(FormDialog[WordingRequest | None]):
         writer = self._writer.value.strip()
         key = self._key.value.strip() if writer else ""
         self.dismiss(WordingRequest(self._text.text, writer, key, self._keep and bool(key)))
-
-
-class WordingPlanDialog(EditList[bool]):
-    """Returns True if the author agrees; Escape declines."""
-
-    BINDINGS = [
-        Binding("y", "answer(True)", "Try them"),
-        Binding("n", "answer(False)", "Cancel", show=False),
-    ]
-
-    TITLE_TEXT = "Wordings to try"
-    KEYS_TEXT = "Enter or y tries all · Esc cancels, nothing is sent"
-
-    help_pane = "wording_plan"
-
-    def __init__(self, plan: WordingPlan) -> None:
-        notes = [*plan.cost.split("\n"), *(f"⚠ {note}" for note in plan.notes)]
-        edits = []
-        for wording in plan.wordings[1:]:
-            line = Text(f"{display_start(wording.origin, _SHOWN)}  ", "$text-accent")
-            line.append(display_start(wording.change, _SHOWN), "$text-muted")
-            edits.append((True, line))
-        super().__init__(edits, notes)
-        self._plan = plan
-
-    def described(self, index: int) -> Text:
-        wording = self._plan.wordings[1 + index]
-        text = Text(f"From {display_start(wording.origin, _SHOWN)}.\n\n", "$text-muted")
-        return text.append_text(difference_text(self._plan.topic, wording.topic))
-
-    def action_answer(self, answer: bool) -> None:
-        self.dismiss(answer)

@@ -87,9 +87,10 @@ class PromptDetail:
     """Everything the pane shows of a prompt; `history` has (iteration, outcome or None).
 
     `others` are verdicts of other guardrails. `note` is a doubt about the verdict, `stopped_by` the
-    topics that stopped the prompt, `reason` that of a judge. With `forecast` the score is the
-    probability that the guardrail triggers; `with_others`: other topics of the profile may be the
-    reason.
+    topics that stopped the prompt, `reason` that of a judge. Unless the verdict is `by_engine`, the
+    nearest part and the words of the explanation are the engine's view. With `forecast` the score
+    is the probability that the guardrail triggers; `with_others`: other topics of the profile may
+    be the reason.
     """
 
     prompt: str
@@ -106,6 +107,7 @@ class PromptDetail:
     note: str = ""
     stopped_by: Sequence[str] = ()
     reason: str = ""
+    by_engine: bool = True
     forecast: bool = False
     with_others: bool = False
     others: Sequence[OtherVerdict] = ()
@@ -207,10 +209,8 @@ def detail_text(
     first = len(detail.prompt) <= _SHORT and "\n" not in detail.prompt
     if first:
         lines.append(prompt)
-    if reason := _reason(detail):
+    if reason := _reason(detail, marked):
         lines.append(reason)
-    if words := _words(detail, marked):
-        lines.append(words)
     if detail.history:
         lines.append(history_strip(detail.history, width))
     lines += map(_other, detail.others)
@@ -293,28 +293,21 @@ def _names(topics: Sequence[str]) -> str:
     return f"{names} and {left} more" if left > 0 else names
 
 
-def _reason(detail: PromptDetail) -> Text | None:
-    if detail.matched < 0:
-        return None
+def _reason(detail: PromptDetail, marked: bool) -> Text | None:
+    """Return the part that the engine finds nearest and the meaning of the signs, or None."""
+    parts = []
     if detail.matched == 0:
-        return Text("nearest: the description")
-    examples = detail.topic.examples[detail.matched - 1 : detail.matched]
-    quoted = "".join(f" “{display_start(example, 80)}”" for example in examples)
-    return Text(f"nearest: example {detail.matched}{quoted}")
-
-
-def _words(detail: PromptDetail, marked: bool) -> Text | None:
-    explanation = detail.explanation
-    if explanation is None or not explanation.words:
+        parts.append("nearest: the description")
+    elif detail.matched > 0:
+        examples = detail.topic.examples[detail.matched - 1 : detail.matched]
+        quoted = "".join(f" “{display_start(example, 80)}”" for example in examples)
+        parts.append(f"nearest: example {detail.matched}{quoted}")
+    if marked and detail.explanation is not None and detail.explanation.words:
+        parts.append(f"{RAISES} raises {LOWERS} lowers")
+    if not parts:
         return None
-    line = Text()
-    how = "words" if explanation.exact else "words (by leaving them out)"
-    line.append(f"{how}: ", "$text-muted")
-    words = sorted(explanation.words, key=lambda word: -abs(word.z))[:6]
-    line.append("  ".join(f"{display_text(word.word)} {word.z:+.2f}" for word in words))
-    if marked:
-        line.append(f"  {RAISES} raises {LOWERS} lowers", "$text-muted")
-    return line
+    line = Text("" if detail.by_engine else "the engine's view: ", "$text-warning")
+    return line.append("  ".join(parts), "$text-muted" if parts[0][0] == RAISES else "$foreground")
 
 
 # --- verdicts of the iterations -------------------------------------------------------------

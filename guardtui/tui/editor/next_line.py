@@ -14,7 +14,7 @@ from textual.widget import Widget
 from guardtui.tui.kit.styled_text import themed
 
 if TYPE_CHECKING:
-    from guardtui.app.advice.ideas import Ideas
+    from guardtui.app.advice.ideas import Idea, Ideas
 
 _LABEL = "Next  "
 _READABLE = 40  # columns of the step for which longer keys give way to shorter ones
@@ -22,7 +22,7 @@ _LEAST = 20  # least columns of the step; for these its keys and its gain give w
 
 
 class NextLine(Widget, can_focus=False):
-    """Draws the best idea with its gain and its keys."""
+    """Draws the best idea with its figures and its keys."""
 
     DEFAULT_CSS = "NextLine { height: 1; padding: 0 2; background: $boost; }"
 
@@ -34,24 +34,21 @@ class NextLine(Widget, can_focus=False):
         self._ideas: Ideas | None = None
         self._keys: tuple[str, ...] = ()
         self._pending = ""
-        self._by = ""
 
     def show(
         self,
         ideas: Ideas | None,
         keys: tuple[str, ...],
         pending: str = "",
-        measured_by: str = "",
     ) -> None:
         """Show these ideas; `pending` is shown if there are none.
 
         One of `keys` is shown after the step: the longest that leaves the step readable.
         Old ideas do not apply to a new definition: `pending` is shown until new ones are measured.
-        `measured_by` is the guardrail of the gain where another one's metrics are shown, or "".
         """
-        shown = (ideas, keys, pending, measured_by)
-        if shown != (self._ideas, self._keys, self._pending, self._by):
-            self._ideas, self._keys, self._pending, self._by = shown
+        shown = (ideas, keys, pending)
+        if shown != (self._ideas, self._keys, self._pending):
+            self._ideas, self._keys, self._pending = shown
             self.refresh()
 
     @property
@@ -73,22 +70,29 @@ class NextLine(Widget, can_focus=False):
             line.append(self.text, "$text-muted")
             line.truncate(width, overflow="ellipsis")
             return line
-        by = f" {self._by}" if self._by else ""
-        gain = ""
-        if best.gain is not None:
-            gain = f"  {best.gain.text}{by}"
         room = width - cell_len(_LABEL)
-        if room - cell_len(gain) < _LEAST:
-            gain = ""
+        gain = self._fitting_figures(best, room)
         room -= cell_len(gain)
         keys = self._fitting_keys(room, cell_len(best.text))
         room -= cell_len(keys)
         step = Text(best.text)
         step.truncate(max(room, 1), overflow="ellipsis")
         line.append(step.plain)
-        line.append(gain, "bold $text-success")
+        line.append(gain, "bold $text-success" if best.gain and best.gain.likely else "bold")
         gap = width - cell_len(line.plain) - cell_len(keys)
         return line.append(" " * max(gap, 0)).append(keys, "$text-muted")
+
+    @staticmethod
+    def _fitting_figures(idea: Idea, room: int) -> str:
+        """Return the figures of an edit, without their intervals if the step is cut for them."""
+        proposal = idea.proposal
+        if proposal is None:
+            return ""
+        step = min(cell_len(idea.text), _READABLE)
+        for figures, least in ((proposal.figures, step), (proposal.short_figures, _LEAST)):
+            if room - cell_len(figures) - 2 >= least:
+                return f"  {figures}"
+        return ""
 
     def _fitting_keys(self, room: int, step: int) -> str:
         """Return the keys to show in `room` columns beside a step of `step` columns, or ""."""

@@ -14,8 +14,10 @@ from textual.widgets.option_list import Option
 from guardtui.app.services import Services
 from guardtui.domain.comparison import Comparison, compare
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Topic
 from guardtui.session.history import HistoryEntry, history
+from guardtui.session.series import series_of
 from guardtui.session.session import PLATEAU_ADVICE, Decision
 from guardtui.tui.history.text import (
     chart_text,
@@ -63,14 +65,18 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
         prompts: PromptSet,
         marks: Mapping[str, Sequence[str]],
         plateau: bool = False,
+        series: BestOfSeries | None = None,
     ) -> None:
-        """`entries` oldest first; `marks` are "best" and "baseline" by the name of an entry."""
+        """`entries` oldest first; `marks` are "best" and "baseline" by the name of an entry.
+
+        `series` is what the best entry was chosen from.
+        """
         super().__init__()
         self._all, self._current, self._prompts = list(entries), current, prompts
         self._entries = self._all
         """Those that the filter shows."""
         self._filter: Decision | None = None
-        self._marks, self._plateau = marks, plateau
+        self._marks, self._plateau, self._series = marks, plateau, series
         self._marked: list[HistoryEntry] = []
 
     def compose(self) -> ComposeResult:
@@ -126,7 +132,7 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
         index = self._index()
         chart.update(themed(chart_text(self._entries, height, width, index)))
         entry = self._entries[index]
-        details = entry_details(entry, self._marks.get(entry.name, ()))
+        details = entry_details(entry, self._marks.get(entry.name, ()), self._series)
         self.query_one("#history-details", Static).update(themed(details))
 
     @on(OptionList.OptionSelected)
@@ -231,7 +237,8 @@ class HistoryFeature:
         entries = await asyncio.to_thread(history, list(session.iterations), measured)
         prompts = services.state.evaluated or services.state.prompts
         marks = history_marks(session)
-        dialog = HistoryDialog(entries, session.topic, prompts, marks, session.plateau)
+        series = await asyncio.to_thread(series_of, list(session.iterations), session.best)
+        dialog = HistoryDialog(entries, session.topic, prompts, marks, session.plateau, series)
         request = await self._window.show(dialog)
         if request is None:
             return

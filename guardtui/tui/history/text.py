@@ -14,6 +14,7 @@ from guardtui.domain.figures import bracketed, capitalized, rate_text
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import RATES
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.significance import CHANGES
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
@@ -175,11 +176,14 @@ def _about(entry: HistoryEntry, rate: float | None) -> str:
     return f"{'≈' if entry.settings.is_forecast else ''}{rate_text(rate)}"
 
 
-def entry_details(entry: HistoryEntry, marks: Collection[str]) -> Text:
-    """Return an entry in full."""
+def entry_details(
+    entry: HistoryEntry, marks: Collection[str], series: BestOfSeries | None = None
+) -> Text:
+    """Return an entry in full; the best one is that of a `series`, or None."""
     text = Text(entry.name, "bold")
     for mark in marks:
-        text.append(f"  {_MARKS[mark]} {mark}", "bold $text-success")
+        name = series.text if series is not None and mark == "best" else mark
+        text.append(f"  {_MARKS[mark]} {name}", "bold $text-success")
     text.append(f"  {entry.decision}", _STYLES.get(entry.decision, ""))
     text.append(f"  coverage {_about(entry, entry.coverage)} {_interval(entry)}".rstrip())
     text.append(f"  TPR {_about(entry, entry.true_positive_rate)}")

@@ -122,7 +122,6 @@ class Panes:
     def compose(self) -> ComposeResult:
         """Yield the widgets in their layout."""
         yield self.header
-        yield self.summary
         with Horizontal(id="top"):
             yield self.editor
             yield self.named("metrics")
@@ -133,6 +132,7 @@ class Panes:
             yield self.named("results")
             with Vertical(id="side"):
                 yield from map(self.named, SIDE)
+        yield self.summary  # below: a message of two lines covers the second line
         yield FittingFooter(compact=True, show_command_palette=False)
         yield Static(
             f"guardtui needs {SMALLEST[0]} columns, {SMALLEST[1]} lines.\n"

@@ -8,13 +8,13 @@ from typing import Any
 from rich.text import Text
 from textual.screen import ModalScreen
 
-from guardtui.app.advice.wording_trials import TypeWordings, WordingPlan
+from guardtui.app.advice.wording_trials import TypeWordings
 from guardtui.app.airs.profile_changes import ShowChanges
 from guardtui.app.airs.remote_topics import ShowTopic
 from guardtui.app.ports import Choose, ChooseAnswer, Confirm, Question
 from guardtui.app.scan.plan import FlipPlan, ScanPlan
 from guardtui.domain.text import display_text
-from guardtui.tui.advice.wording_dialogs import WordingPlanDialog, WordingsDialog
+from guardtui.tui.advice.wording_dialogs import WordingsDialog
 from guardtui.tui.airs.dialogs import changes_dialog, topic_dialog
 from guardtui.tui.kit.dialogs import AnswersDialog, ChoiceDialog, ConfirmDialog
 from guardtui.tui.scan.dialogs import FlipDialog, ScanDialog
@@ -42,7 +42,6 @@ DIALOGS: Mapping[type[Question[Any]], Callable[[Any], ModalScreen[Any]]] = {
     ScanPlan: ScanDialog,
     FlipPlan: FlipDialog,
     TypeWordings: WordingsDialog,
-    WordingPlan: WordingPlanDialog,
     ShowChanges: changes_dialog,
     ShowTopic: topic_dialog,
 }

@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping
 from rich.cells import cell_len
 from rich.text import Text
 
-from guardtui.app.guardrails.remote import AIRS
+from guardtui.app.judgement import judge
 from guardtui.app.scan.record import is_recorded
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import DECISION, badge, revision_of
+from guardtui.domain.guardrail import DECISION
 from guardtui.domain.text import display_start, display_text
 from guardtui.scanners.models.decision import THRESHOLD
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.prompt_count import prompt_count_text
 from guardtui.tui.main.window import Window
-from guardtui.tui.metrics.pane import Dashboard, badge_style, summary
+from guardtui.tui.metrics.pane import Dashboard, badge_style, badge_text, summary
 
 _PADDING = 2
 """Cells of padding of the line."""
@@ -44,7 +44,7 @@ class HeaderFeature:
             or new.files != old.files
             or new.connection != old.connection
             or (new.scan is not old.scan and _scan_text(new.scan) != _scan_text(old.scan))
-            or (new.evaluation is not old.evaluation and _badge(new) != _badge(old))
+            or (new.evaluation is not old.evaluation and badge_text(new) != badge_text(old))
         ):
             self.draw()
 
@@ -53,7 +53,8 @@ class HeaderFeature:
         state = self._services.state
         room = max(1, self._window.size.width - _PADDING)
         shown = state.evaluation
-        right = Text().append(_badge(state), "" if shown is None else badge_style(shown))
+        style = "" if shown is None else badge_style(shown.settings)
+        right = Text().append(badge_text(state), style)
         states = self._states(state)
         right.truncate(max(0, room - states.cell_len), overflow="ellipsis")
         room -= right.cell_len + states.cell_len + 1
@@ -106,18 +107,6 @@ def _scan_text(scan: ScanStatus | None) -> tuple[str, str]:
     return "  ▶ scanning", "bold $text-accent"
 
 
-def _badge(state: AppState) -> str:
-    """Return the guardrail of the figures that are shown, and whether AIRS has changed since."""
-    if state.evaluation is None:
-        return ""
-    settings, connection = state.evaluation.settings, state.connection
-    text = " ".join(filter(None, badge(settings)))
-    now = None if connection is None else connection.revision
-    if settings.kind != AIRS or now is None or revision_of(settings) in ("", str(now)):
-        return text
-    return f"{text}, no longer in effect"
-
-
 def _target(state: AppState) -> str:
     """Return what a scan would use, if the figures are of something else."""
     connection = state.connection
@@ -125,13 +114,13 @@ def _target(state: AppState) -> str:
         return ""
     revision = "" if connection.revision is None else f" r{connection.revision}"
     index = f"{connection.who} {display_text(connection.title)}{revision}"
-    return "" if _badge(state).lower() == index.lower() else f"  scans ask {index}"
+    return "" if badge_text(state).lower() == index.lower() else f"  scans ask {index}"
 
 
 class MetricsFeature:
     """The dashboard, made of the shown evaluation and the session's iterations."""
 
-    follows = ("evaluation", "comparison", "figures", "iterations", "fit")
+    follows = ("evaluation", "comparison", "figures", "iterations", "fit", "connection")
     actions: Mapping[str, ActionMethod] = {}
 
     def __init__(self, services: Services, window: Window) -> None:
@@ -153,12 +142,13 @@ class MetricsFeature:
     def _dashboard(self, state: AppState, evaluation: Evaluation) -> Dashboard:
         workspace, session = self._services.workspace, self._services.session
         best, baseline = session.best, session.baseline
-        comparable = session.comparable
+        number = None if baseline is None else baseline.number
         return Dashboard(
             state,
             evaluation,
-            baseline=None if baseline is None else baseline.number,
-            history=[iteration.evaluation.metrics.coverage for iteration in comparable],
+            judge(state, evaluation, number, session.discards_in_a_row),
+            baseline=number,
+            history=[one.evaluation.metrics.coverage for one in session.comparable],
             best=None if best is None else best.number,
             best_coverage=session.best_coverage,
             best_recorded=None if best is None else best.evaluation.metrics.coverage,

@@ -13,6 +13,7 @@ SCREEN = "screen"
 RESULTS = "results"
 EDITOR = "editor"
 DETAIL = "detail"
+METRICS = "metrics"
 TABLE = "table"
 LISTS = "lists"
 """Every table, list and scrolling page; actions of the pane take precedence."""
@@ -24,6 +25,7 @@ SCOPE_TITLES = {
     RESULTS: "In the results",
     TABLE: "In the table of results",
     EDITOR: "In the definition",
+    METRICS: "In the metrics",
     DETAIL: "In the detail",
 }
 """Titles of the scopes in the help and the documentation, in their order."""
@@ -201,6 +203,7 @@ _NAMES = {
     "comma": ",",
     "full_stop": ".",
     "question_mark": "?",
+    "enter": "Enter",
     "escape": "Esc",
     "delete": "Del",
     "insert": "Ins",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from textual.keys import KEY_TO_UNICODE_NAME, REPLACED_KEYS, Keys
 
 from guardtui.config import Config
+from guardtui.domain.text import nearest
 from guardtui.files.problems import FileError
 from guardtui.tui.registry.actions import (
     ACTIONS,
@@ -90,8 +90,8 @@ def usable_keymap(keys: Mapping[str, str]) -> tuple[dict[str, str], list[KeyProb
         names = [key_of_character(key) if len(key) == 1 else key for key in _split(text)]
         wrong = (_problem(binding, key) for key in names)
         if binding not in defaults:
-            similar = get_close_matches(binding, list(defaults), n=1)
-            remedy = f"did you mean '{similar[0]}'?" if similar else "ids are such as 'screen.keep'"
+            near = nearest(binding, defaults)
+            remedy = f"did you mean '{near}'?" if near else "ids are such as 'screen.keep'"
             problems.append(KeyProblem(binding, "no action has this id", remedy))
         elif problem := next(filter(None, wrong), None):
             problems.append(problem)
@@ -134,7 +134,7 @@ def _right_name(key: str) -> str:
     if modifiers and len(name) == 1:  # with a modifier, terminals send the small letter
         name = key_of_character(name.lower())
     if not (name in _NAMED or _types(name)):
-        name = next(iter(get_close_matches(name, sorted(_NAMED), n=1)), "")
+        name = nearest(name, sorted(_NAMED))
     return "+".join([*modifiers, name]) if name and _MODIFIERS.issuperset(modifiers) else ""
 
 

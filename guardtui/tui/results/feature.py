@@ -14,7 +14,7 @@ from guardtui.app.scan.other_guardrails import OtherGuardrails
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import FORECAST
+from guardtui.domain.guardrail import ENGINE, FORECAST
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Outcome
 from guardtui.scanners.base import ScannerError
@@ -119,6 +119,7 @@ class ResultsFeature:
             error=verdicts.errors.get(row, ""),
             note=verdicts.notes.get(row, ""),
             stopped_by=verdicts.stopped_by.get(row, ()),
+            by_engine=evaluation.settings.kind == ENGINE,
             forecast=evaluation.settings.kind == FORECAST,
             with_others=self._with_others(),
             reason=verdicts.reasons.get(row, ""),

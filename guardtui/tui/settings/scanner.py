@@ -69,7 +69,9 @@ class ScannerDialog(FormDialog[ScannerChoice | None]):
     def _fit_text(self) -> str:
         fit = self._fit
         if isinstance(fit, str):
-            return f"No threshold is fitted: {fit}"
+            waiting = self._current.source.startswith(FITTED)
+            start = "Its value is not known yet" if waiting else "No threshold can be fitted"
+            return f"{start}: {fit}."
         return (
             "Fitted, each definition has its own threshold; this one "
             f"{threshold_text(fit.threshold)} ({fit.labels} labels), coverage "

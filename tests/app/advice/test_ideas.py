@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,14 @@ import pytest
 
 from guardtui.advice.candidates import CandidateKind, same
 from guardtui.advice.duplicates import Duplicates
+from guardtui.advice.folds import PROVEN_FROM
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Gain, Objective, Stopped
 from guardtui.advice.prompt_set import Survey
-from guardtui.advice.proposals import HeldOut, Proposal
+from guardtui.advice.proposals import ForecastChange, HeldOut, Proposal
 from guardtui.advice.search import SearchResult, advise
 from guardtui.app.advice import refinement
-from guardtui.app.advice.idea_advice import WIDE, label_need, label_step
+from guardtui.app.advice.idea_advice import label_need, label_step
 from guardtui.app.advice.ideas import (
     IdeaKind,
     Ideas,
@@ -30,10 +33,9 @@ from guardtui.app.advice.ideas import (
 )
 from guardtui.app.scan.plan import LEAST_CALLS
 from guardtui.app.state import AppState
-from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.statistics import coverage_interval
 from guardtui.domain.topic import Topic
 from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import Forecast, fit
@@ -49,7 +51,7 @@ NONE = np.zeros(0, np.intp)
 
 
 def proposal(topic: Topic, low: float = 0.01, change: str = "Drop example 3") -> Proposal:
-    metrics, gain = Metrics(5, 5, 5, 5), Gain(low + 0.05, low, low + 0.1, proven=low > 0)
+    metrics, gain = Metrics(5, 5, 5, 5), Gain(low + 0.05, low, low + 0.1, likely=low > 0)
     return Proposal(
         topic, (CandidateKind.DROP_EXAMPLE,), (change,), gain, metrics, metrics, NONE, NONE, NONE
     )
@@ -94,7 +96,7 @@ def test_edits_are_offered_the_surest_first(tmp_path: Path) -> None:
     found = steps_of(bench, result(bench.topic, *proposals))
     assert [step.proposal for step in found.ranked] == proposals[:8]
     assert found.best is found.ranked[0]
-    assert found.best.line == f"Drop example 3  {proposals[0].gain.text}"
+    assert found.best.line == f"Drop example 3  for the engine: {proposals[0].gain.text}"
     assert found.note == ""
 
 
@@ -120,13 +122,6 @@ def test_a_model_that_was_not_asked_is_the_last_step(tmp_path: Path) -> None:
     )
 
 
-def test_a_wording_of_a_decision_model_names_its_threshold(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    worded = replace(proposal(bench.topic), threshold=0.42)
-    found = steps_of(bench, result(bench.topic), wordings=(worded,))
-    assert found.ranked[0].text == "Drop example 3 (by the decision model, threshold 0.42)"
-
-
 def test_discarded_edits_are_not_offered(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     other = bench.topic.model_copy(update={"description": "Taxes"})
@@ -142,7 +137,7 @@ def test_of_unproven_edits_the_best_is_offered_as_a_guess(tmp_path: Path) -> Non
     guess, other = proposal(bench.topic, -0.02), proposal(bench.topic, -0.03)
     found = steps_of(bench, result(bench.topic, guess, other))
     assert [idea.proposal for idea in found.ranked] == [guess]
-    assert found.ranked[0].line == "Drop example 3  best guess +0.030, unproven"
+    assert found.ranked[0].line == "Drop example 3  for the engine: best guess +0.030, unproven"
     worse = proposal(bench.topic, -0.06)
     assert steps_of(bench, result(bench.topic, worse)).note == (
         "Nothing measured helps: 10 definitions tried"
@@ -224,9 +219,26 @@ def test_an_unsure_forecast_is_to_be_checked(tmp_path: Path) -> None:
     assert steps_of(bench, result(bench.topic), forecast=certain).best is None
 
 
-def test_a_gain_is_shown_with_its_interval() -> None:
-    assert Gain(0.0512, 0.0121, 0.0903, proven=True).text == "+0.051 [+0.012, +0.090]"
-    assert Gain(0.0312, -0.0121, 0.0903, proven=False).text == "best guess +0.031, unproven"
+def test_an_experiment_follows_the_likely_edits(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    text = "Test 12 edits on prod: at most 240 calls"
+    found = result(bench.topic, proposal(bench.topic))
+    steps = steps_of(bench, found, experiment=text)
+    assert [step.kind for step in steps.ranked] == [IdeaKind.EDIT, IdeaKind.EXPERIMENT]
+    guess = result(bench.topic, proposal(bench.topic, -0.02))
+    steps = steps_of(bench, guess, experiment=text)
+    assert [step.kind for step in steps.ranked] == [IdeaKind.EXPERIMENT, IdeaKind.EDIT]
+    assert steps.ranked[0].line == text
+
+
+def test_an_edit_that_the_forecast_rejects_comes_last(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    harmful = ForecastChange("prod", RateEstimate(-0.1, -0.2, -0.01), 0.2)
+    first, second = proposal(bench.topic, 0.05), proposal(bench.topic, 0.01)
+    first = replace(first, forecast=harmful)
+    found = steps_of(bench, result(bench.topic, first, second))
+    assert [step.proposal for step in found.ranked] == [second, first]
+    assert "forecast of prod: −0.100 (−0.200 to −0.010)" in found.ranked[1].line
 
 
 # --- kept up to date ------------------------------------------------------------------------
@@ -263,7 +275,7 @@ async def test_after_a_preview_there_are_steps_for_the_definition(tmp_path: Path
         second = app.services.state.ideas
         assert second is not None
         assert second.topic.description == "Soup"
-        assert second.best is not None
+        assert second.ranked or second.note
         assert all(step.proposal for step in second.ranked if step.kind is IdeaKind.EDIT)
 
 
@@ -408,7 +420,7 @@ async def test_another_scan_is_learnt_from(tmp_path: Path) -> None:
         second = app.services.state.ideas
         assert second is not None
         assert second.result is not None
-        assert second.result.settings.kind == "forecast"
+        assert all(proposal.forecast is not None for proposal in second.result.proposals)
         scan(1)
         app.services.preview.request()
         await app.jobs.finished()
@@ -496,7 +508,7 @@ def finds_nothing(monkeypatch: pytest.MonkeyPatch, *lows: float, found: int = 9)
     monkeypatch.setattr(refinement, "advise", fake)
 
 
-@pytest.mark.parametrize("lows", [(), (-0.02,)])
+@pytest.mark.parametrize("lows", [(-0.05,), (-0.02,)])
 async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lows: tuple[float, ...]
 ) -> None:
@@ -509,17 +521,17 @@ async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
         assert need is not None
         step, *guess = state.ideas.ranked
         assert step.kind is IdeaKind.LABEL
-        assert [idea.kind for idea in guess] == [IdeaKind.EDIT] * len(lows)
+        assert [idea.kind for idea in guess] == [IdeaKind.EDIT] * (lows > (-0.05,))
         assert step.gain is None
-        more = f"about {need.more} more labels like these 6"
-        assert step.line == f"Not sure yet: {more} make coverage certain to ±0.05"
+        assert step.line == f"Not sure yet: about {need.more} more labels like these 6 would decide"
         rows = [state.prompts.row_of(key) for key in step.keys]
         assert len(set(rows)) == 6
         assert None not in rows
-        # Whose coverage it is stands beside the figure, and what the labels would bring.
-        assert "With 30 labels the coverage of the embedded engine" in step.detail
-        assert f"about {need.more} more, of the same kinds, would make it ±0.050" in step.detail
-        assert ("best guess +0.030, unproven" in step.detail) == bool(lows)
+        assert (
+            f"about {need.more} more labels, of the same kinds, would make it ±0.020"
+            in " ".join(step.detail.split())
+        )
+        assert ("best guess +0.030, unproven" in step.detail) == bool(guess)
         assert state.prompts.prompts[rows[0]] in step.detail
 
 
@@ -535,43 +547,31 @@ async def test_labels_are_no_step_where_something_helps_or_nothing_was_tried(
         topic = state.topic
         assert label_need(None, state.evaluation) is None
         assert label_need(result(topic, proposal(topic, 0.01)), state.evaluation) is None
-        assert label_need(result(topic), state.evaluation) is not None
+        unsure = result(topic, proposal(topic, -0.05))
+        assert label_need(unsure, state.evaluation) is not None
         # A scan by another guardrail: it can be asked about other definitions.
         airs = airs_settings("prod")
-        assert label_need(result(topic), replace(state.evaluation, settings=airs)) is None
+        assert label_need(unsure, replace(state.evaluation, settings=airs)) is None
 
 
-def with_counts(evaluation: Evaluation, right: int, wrong: int) -> Evaluation:
-    """An evaluation of as many prompts of either label, so many right and wrong."""
-    each = right + wrong
-    duty = np.repeat([True, False], each)
-    triggered = np.where(np.tile(np.arange(each) < wrong, 2), ~duty, duty).astype(np.int8)
-    verdicts = type(evaluation.verdicts)(
-        triggered, np.full(2 * each, np.nan, np.float32), np.full(2 * each, -1, np.int16)
-    )
-    keys = np.arange(2 * each, dtype=np.uint64)
-    return replace(evaluation, keys=keys, expected=duty, verdicts=verdicts)
-
-
-def test_so_many_labels_do_make_the_interval_narrow(tmp_path: Path) -> None:
+def test_so_many_labels_do_halve_the_error_of_a_gain(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    engine = engine_settings("x", 0.5, "shipped")
-    few = replace(with_counts(bench.evaluated(like_labels), 24, 6), settings=engine)
-    need = label_need(result(bench.topic), few)
+    evaluation = replace(bench.evaluated(like_labels), settings=engine_settings("x", 0.5))
+    error = 2 * PROVEN_FROM
+    half = error * math.sqrt(2) * NormalDist().inv_cdf(0.9)
+    unsure = replace(proposal(bench.topic, -0.02), gain=Gain(0.01, 0.01 - half, 0.01 + half, False))
+    need = label_need(result(bench.topic, unsure), evaluation)
     assert need is not None
-    assert need.labels == 60
-    assert need.more % 10 == 0
-    assert need.more == pytest.approx(need.wanted - 60, abs=5)
-    times = need.wanted / need.labels
-    many = with_counts(few, round(24 * times), round(6 * times))
-    interval = coverage_interval(many.metrics)
-    assert interval is not None
-    assert (interval.high - interval.low) / 2 == pytest.approx(WIDE, rel=0.15)
-    assert label_need(result(bench.topic), with_counts(few, 2400, 600)) is None
+    assert need.labels == 20
+    assert need.error == pytest.approx(error)
+    assert need.wanted == pytest.approx(80, abs=10)
+    assert need.more == pytest.approx(60, abs=10)
+    small = replace(unsure, gain=Gain(0.01, 0.01 - half / 2.1, 0.01 + half / 2.1, False))
+    assert label_need(result(bench.topic, small), evaluation) is None
     # A scan without scores has no verdicts that are less sure than others.
     pairs = Duplicates((), 0, 0, 0.9, exact=True, among=20)
-    survey = Survey(bench.prompts, few, pairs, ())
-    assert label_step(need, result(bench.topic), survey) is None
+    survey = Survey(bench.prompts, evaluation, pairs, ())
+    assert label_step(need, result(bench.topic, unsure), survey) is None
 
 
 # --- taken ----------------------------------------------------------------------------------

@@ -59,24 +59,26 @@ async def test_the_threshold_is_fitted_to_each_definition_where_it_is_fitted(
     assert ((found.before.coverage or 0) > 0.5) == (threshold == FITTED)
 
 
-async def test_edits_are_measured_by_the_forecast_while_it_is_shown(tmp_path: Path) -> None:
+async def test_the_forecast_stands_beside_the_gain_while_it_is_shown(tmp_path: Path) -> None:
     bench = Bench(tmp_path, each=4)
     guardrail = recorded(bench)
     refinement = refining(bench)
-    forecast = await refinement.measure()
-    settings = forecast.objective.settings
-    assert forecast_of(settings) is not None
-    assert settings.guardrail == guardrail.guardrail
+    measure = await refinement.measure()
+    assert measure.objective.settings == bench.engine.scanner.settings
+    found = await refinement.advised(measure, bench.topic)
+    assert found is not None
+    assert found.proposals
+    assert all(proposal.forecast is not None for proposal in found.proposals)
     effects = await refinement.effects()
-    assert effects.settings == settings
+    assert forecast_of(effects.settings) is not None
+    assert effects.settings.guardrail == guardrail.guardrail
     refinement._forecasting.wanted = False
-    engine = await refinement.measure()
-    assert engine.objective.settings == bench.engine.scanner.settings
+    alone = await refinement.advised(await refinement.measure(), bench.topic)
+    assert alone is not None
+    assert [each.gain for each in alone.proposals] == [each.gain for each in found.proposals]
+    assert all(proposal.forecast is None for proposal in alone.proposals)
     effects = await refinement.effects()
     assert effects.settings == bench.engine.scanner.settings
-    refinement._forecasting.wanted = True
-    again = await refinement.measure()
-    assert forecast_of(again.objective.settings) is not None
 
 
 async def test_effects_are_of_each_part_and_empty_without_parts(tmp_path: Path) -> None:

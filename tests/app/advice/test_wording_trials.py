@@ -13,10 +13,9 @@ pytest.importorskip("aiohttp")
 
 from guardtui.advice.candidates import CandidateKind
 from guardtui.app.advice.wording_trials import (
-    ModelTrial,
     TypeWordings,
+    WordingDraft,
     WordingError,
-    WordingPlan,
     WordingRequest,
     WordingTrials,
 )
@@ -24,23 +23,19 @@ from guardtui.app.guardrails.choice import BEFORE, with_guardrail
 from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import ChooseAnswer
-from guardtui.app.scan.plan import ScanChoice
 from guardtui.app.services import Services
-from guardtui.domain.operating_point import BY_HAND
 from guardtui.http.secret import Secret
 from guardtui.scanners.configuration import configure
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.models.address import ModelAddress
-from guardtui.scanners.models.budget import Prices
 from guardtui.scanners.models.calls import CallOptions
-from guardtui.scanners.models.decision import THRESHOLD, DecisionOptions
+from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.scanners.session_keys import KEYRING
 from guardtui.session.workspace import Workspace
 from tests.app.headless import ScriptedAuthor, TaskJobs
 from tests.http.server import Answer, Received, Server, Step, silence
 from tests.http.test_system_keyring import Backend, use
-from tests.scanners.models.decision_service import Service, nothing, serving
 from tests.scanners.models.judges import refused, said
 from tests.tui.stages import first_is_fast
 
@@ -85,152 +80,37 @@ def topic_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def runs_of(path: Path, service: Service | None, *answers: Any) -> tuple[Any, WordingTrials]:
-    services, author, _ = services_of(path, service, *answers)
+def runs_of(path: Path, *answers: Any) -> tuple[Any, WordingTrials]:
+    services, author, _ = services_of(path, *answers)
     return author, services.wordings
 
 
 def services_of(
-    path: Path, service: Service | None, *answers: Any, **others: Any
+    path: Path, *answers: Any, **others: Any
 ) -> tuple[Services, ScriptedAuthor, TaskJobs]:
-    decision = (
-        None
-        if service is None
-        else DecisionOptions(service.address, calls=CallOptions(Prices(1.0)))
-    )
-    others = {"environment": {}, **others}
-    options = RemoteOptions(config=path / "none", model=decision, **others)
+    options = RemoteOptions(config=path / "none", **{"environment": {}, **others})
     author, jobs = ScriptedAuthor(list(answers)), TaskJobs()
     workspace = Workspace.open(path)
     return Services(workspace, LocalScanner("static"), options, (), author, jobs), author, jobs
 
 
-async def prepared(runs: WordingTrials) -> ModelTrial | None:
-    """Prepare a run like the screen."""
+async def written(runs: WordingTrials) -> WordingDraft | None:
+    """Ask for wordings, and the writer, like the screen."""
     draft = await runs.begin()
-    if draft is None:
-        return None
-    await draft.write()
-    return await runs.prepare(draft)
+    if draft is not None:
+        await draft.write()
+    return draft
 
 
 NOTHING = WordingRequest()
 
 
-async def test_requests_and_cost_are_asked_about_before(topic_path: Path) -> None:
-    async with serving() as service:
-        author, runs = runs_of(topic_path, service, NOTHING, False)
-        assert await prepared(runs) is None
-        typing, question = author.questions
-        assert isinstance(typing, TypeWordings)
-        assert (typing.others, typing.offered) == (59, NOTHING)
-        assert isinstance(question, WordingPlan)
-        assert "60 wordings on decide-1 at http://127.0.0.1" in question.cost
-        assert "the definition, 59 searched." in question.cost
-        assert "96 requests for 96 prompts, about " in question.cost
-        assert " tokens for 0." in question.cost
-        assert service.stats["requests"] == 0
-
-
-async def test_a_run_proposes_what_is_better_and_a_second_asks_nothing(topic_path: Path) -> None:
-    async with serving() as service:
-        author, runs = runs_of(topic_path, service, NOTHING, True, NOTHING)
-        run = await prepared(runs)
-        assert run is not None
-        assert len(run.wordings) == 60
-        found, _ = await run.run(nothing)
-        assert not found.missing
-        assert service.stats["requests"] == 96
-        best = found.best
-        assert best is not None
-        assert best.gain.low > 0
-        again = await prepared(runs)  # nothing to agree to
-        assert again is not None
-        assert [type(question) for question in author.questions] == [
-            TypeWordings,
-            WordingPlan,
-            TypeWordings,
-        ]
-        assert (await again.run(nothing))[0].best is not None
-        assert service.stats["requests"] == 96
-
-
-async def test_own_wordings_come_first_and_a_cancel_there_sends_nothing(topic_path: Path) -> None:
-    async with serving() as service:
-        _, runs = runs_of(
-            topic_path,
-            service,
-            WordingRequest("Advice on taxes\n\n# a note\nTax advice"),
-            True,
-            None,
-        )
-        run = await prepared(runs)
-        assert run is not None
-        assert len(run.wordings) == 60
-        assert [wording.topic.description for wording in run.wordings[:3]] == [
-            "Poems and shopping",
-            "Advice on taxes",
-            "Tax advice",
-        ]
-        assert [wording.origin for wording in run.wordings[1:3]] == [
-            "line 1 as typed",
-            "line 4 as typed",
-        ]
-        assert await prepared(runs) is None
-        assert service.stats["requests"] == 0
-
-
-async def test_a_wording_is_applied_with_its_threshold(topic_path: Path) -> None:
-    async with serving() as service:
-        services, author, jobs = services_of(topic_path, service, NOTHING, True)
-        run = await prepared(services.wordings)
-        assert run is not None
-        found = await services.wordings.run(run, nothing)
-        assert any("60 wordings tried on" in note for note in found.notes)
-        best = found.advised[0]
-        assert best.threshold != THRESHOLD
-        await services.ideas.add(found)
-        await services.ideas.take(found.topic, best)
-        assert "The threshold is 0." in author.messages[-1]
-        assert services.session.topic == best.topic
-        author.answers.append(ScanChoice(apply=False, likely=False, agreed=False))
-        services.scans.scan()
-        await jobs.finished()
-        (iteration,) = services.session.iterations
-        settings = iteration.evaluation.settings
-        assert (settings.threshold, settings.threshold_source) == (best.threshold, BY_HAND)
-        assert service.stats["requests"] == 96  # those of the run: the scan needs none
-        services.editing.undo()
-        assert services.session.topic == found.topic
-
-
-async def test_a_cancelled_run_keeps_its_answers(topic_path: Path) -> None:
-    async with serving(latency="20ms") as service:
-        _, runs = runs_of(topic_path, service, NOTHING, True, NOTHING, True)
-        run = await prepared(runs)
-        assert run is not None
-        task = asyncio.create_task(run.run(nothing))
-        async with asyncio.timeout(120):
-            while service.stats["prompts"]["delivered"]["total"] < 20 * 60:
-                await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        run = await prepared(runs)
-        assert run is not None
-        assert run.plan.requests <= 96 - 15
-        assert not (await run.run(nothing))[0].missing
-
-
-async def test_without_a_decision_model_own_wordings_are_measured_like_other_edits(
+async def test_own_wordings_are_measured_like_other_edits(
     topic_path: Path,
 ) -> None:
-    author, runs = runs_of(
-        topic_path, None, WordingRequest(f"{GOOD}\nMore poems and shopping"), NOTHING
-    )
+    _, runs = runs_of(topic_path, WordingRequest(f"{GOOD}\nMore poems and shopping"), NOTHING)
     draft = await runs.begin()
     assert draft is not None
-    assert author.questions[0].others == 0
     found = await runs.measured(draft)
     best, worst = found.proposals
     assert best.topic.description == GOOD
@@ -274,11 +154,9 @@ def keyring(monkeypatch: pytest.MonkeyPatch) -> Backend:
 
 
 async def test_a_writer_is_asked_with_consent_only_and_never_twice(topic_path: Path) -> None:
-    async with serving() as service, Server(with_key) as server:
+    async with Server(with_key) as server:
         request = asking(server)
-        author, runs = runs_of(
-            topic_path, service, request, "ask", True, request, True, request, "ask", True
-        )
+        author, runs = runs_of(topic_path, request, "ask", request, request, "ask")
         draft = await runs.begin()
         assert draft is not None
         assert server.received == []
@@ -288,37 +166,25 @@ async def test_a_writer_is_asked_with_consent_only_and_never_twice(topic_path: P
         assert "It is sent the definition and " in consent.text
         assert "1 call, at most about 3," in consent.text
         await draft.write()
-        run = await runs.prepare(draft)
-        assert run is not None
-        assert len(run.wordings) == 60
-        written = run.wordings[1]
-        assert (written.topic.description, written.origin) == (GOOD, f"the model {MODEL}")
-        plan = author.questions[-1]
-        assert isinstance(plan, WordingPlan)
-        assert f"the definition, 1 written by {MODEL} at {server.url}/v1, 58 searched." in plan.cost
-        (note,) = plan.notes
+        (wording,) = draft.given
+        assert (wording.topic.description, wording.origin) == (GOOD, f"the model {MODEL}")
+        (note,) = draft.notes
         assert "proposal 2: the description has control" in note
-        # Only prompts to choose on are shown.
-        data = server.received[0].json["messages"][-1]["content"]
-        held_out = [run.draft.prompts.prompts[int(row)] for row in run.split.report_rows]
-        assert not any(json.dumps(text) in data for text in held_out)
         # The same again: the answer is known, and nothing has to be agreed to.
-        assert await prepared(runs) is not None
+        assert await written(runs) is not None
         assert len(server.received) == 1
         # Another definition is another question.
-        runs._editing.replace(
-            run.draft.topic.model_copy(update={"description": "Songs and shopping"})
-        )
-        assert await prepared(runs) is not None
+        runs._editing.replace(draft.topic.model_copy(update={"description": "Songs and shopping"}))
+        assert await written(runs) is not None
         assert len(server.received) == 2
         assert sum(isinstance(question, ChooseAnswer) for question in author.questions) == 2
 
 
-async def test_without_a_decision_model_a_writer_is_measured_on_what_it_was_not_shown(
+async def test_a_writer_is_measured_on_what_it_was_not_shown(
     topic_path: Path,
 ) -> None:
     async with Server(with_key) as server:
-        _, runs = runs_of(topic_path, None, asking(server), "ask")
+        _, runs = runs_of(topic_path, asking(server), "ask")
         draft = await runs.begin()
         assert draft is not None
         await draft.write()
@@ -336,11 +202,11 @@ async def test_without_a_decision_model_a_writer_is_measured_on_what_it_was_not_
 
 @pytest.mark.exhaustive
 async def test_fresh_asks_a_writer_again(topic_path: Path) -> None:
-    async with serving() as service, Server(with_key) as server:
+    async with Server(with_key) as server:
         for calls in (1, 2):
-            answers = (asking(server), "ask", False)
-            services, _, _ = services_of(topic_path, service, *answers, fresh=True)
-            await prepared(services.wordings)
+            answers = (asking(server), "ask")
+            services, _, _ = services_of(topic_path, *answers, fresh=True)
+            await written(services.wordings)
             assert len(server.received) == calls
 
 
@@ -357,41 +223,33 @@ FAILURES: dict[str, tuple[Answer | None, str]] = {
 
 
 @pytest.mark.parametrize("failure", first_is_fast(*FAILURES))
-async def test_a_writer_that_fails_is_named_and_the_others_are_tried(
-    topic_path: Path, failure: str
-) -> None:
+async def test_a_writer_that_fails_is_named(topic_path: Path, failure: str) -> None:
     answer, problem = FAILURES[failure]
-    async with serving() as service, Server(answer or said("")) as server:
+    async with Server(answer or said("")) as server:
         request = asking(server)
         if answer is None:
             request = WordingRequest(writer=f"http://127.0.0.1:9/v1#{MODEL}")
         known = JudgeOptions(
             (ModelAddress("https://a.example", "other"),), calls=CallOptions(retries=0)
         )
-        answers = (request, "ask", True)
-        services, author, _ = services_of(topic_path, service, *answers, writer=known)
-        run = await prepared(services.wordings)
-        assert run is not None
-        assert {wording.origin for wording in run.wordings[1:]} == {"search"}
-        plan = author.questions[-1]
-        assert isinstance(plan, WordingPlan)
-        (note,) = plan.notes
+        services, _, _ = services_of(topic_path, request, "ask", writer=known)
+        draft = await written(services.wordings)
+        assert draft is not None
+        assert draft.written == ()
+        (note,) = draft.notes
         assert note.startswith(f"{MODEL} at http://127.0.0.1:")
         assert problem in note
         assert "\x1b" not in note
 
 
 async def test_a_writer_can_be_left_out_at_the_question(topic_path: Path) -> None:
-    async with serving() as service, Server(with_key) as server:
-        author, runs = runs_of(
-            topic_path, service, asking(server), "without", True, asking(server), None
-        )
-        run = await prepared(runs)
-        assert run is not None
-        assert len(run.wordings) == 60
-        assert await prepared(runs) is None  # Escape cancels all of it
+    async with Server(with_key) as server:
+        author, runs = runs_of(topic_path, asking(server), "without", asking(server), None)
+        draft = await written(runs)
+        assert draft is not None
+        assert draft.given == ()
+        assert await written(runs) is None  # Escape cancels all of it
         assert server.received == []
-        assert service.stats["requests"] == 0
         assert [type(question) for question in author.questions[-2:]] == [
             TypeWordings,
             ChooseAnswer,
@@ -400,8 +258,8 @@ async def test_a_writer_can_be_left_out_at_the_question(topic_path: Path) -> Non
 
 @pytest.mark.exhaustive
 async def test_a_call_that_is_cancelled_is_a_note(topic_path: Path) -> None:
-    async with serving() as service, Server(silence) as server:
-        _, runs = runs_of(topic_path, service, asking(server), "ask", True)
+    async with Server(silence) as server:
+        _, runs = runs_of(topic_path, asking(server), "ask")
         draft = await runs.begin()
         assert draft is not None
         call = asyncio.create_task(draft.write())
@@ -412,7 +270,6 @@ async def test_a_call_that_is_cancelled_is_a_note(topic_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await call
         assert draft.notes == (f"{MODEL} at {server.url}/v1: cancelled",)
-        assert await runs.prepare(draft) is not None
 
 
 @pytest.mark.exhaustive
@@ -420,10 +277,11 @@ async def test_without_mistakes_a_writer_is_not_asked(topic_path: Path) -> None:
     text = topic_path.read_text("utf-8").replace("Poems and shopping", GOOD)
     text = text.replace("Where can I buy it?", "my tax return").replace("Write a poem", "tax")
     topic_path.write_text(text, "utf-8")
-    async with serving() as service, Server(with_key) as server:
-        author, runs = runs_of(topic_path, service, asking(server), True)
-        assert await prepared(runs) is not None
-        assert "was not asked: " in author.questions[-1].notes[0]
+    async with Server(with_key) as server:
+        _, runs = runs_of(topic_path, asking(server))
+        draft = await written(runs)
+        assert draft is not None
+        assert "was not asked: " in draft.notes[0]
         assert server.received == []
 
 
@@ -438,35 +296,34 @@ async def test_without_mistakes_a_writer_is_not_asked(topic_path: Path) -> None:
 async def test_an_invalid_writer_is_asked_for_again(
     topic_path: Path, writer: str, problem: str
 ) -> None:
-    async with serving() as service:
-        request = WordingRequest("Taxes", writer, "sk-1")
-        author, runs = runs_of(topic_path, service, request, None)
-        assert await prepared(runs) is None
-        again = author.questions[1]
-        assert isinstance(again, TypeWordings)
-        assert problem in again.problem
-        assert again.offered == request
-        assert "sk-1" not in repr(again)
-        assert runs._connections.options.writer is None
+    request = WordingRequest("Taxes", writer, "sk-1")
+    author, runs = runs_of(topic_path, request, None)
+    assert await written(runs) is None
+    again = author.questions[1]
+    assert isinstance(again, TypeWordings)
+    assert problem in again.problem
+    assert again.offered == request
+    assert "sk-1" not in repr(again)
+    assert runs._connections.options.writer is None
 
 
 async def test_the_writer_in_use_is_offered_until_its_line_is_cleared(topic_path: Path) -> None:
-    async with serving() as service, Server(with_key) as server:
+    async with Server(with_key) as server:
         address = ModelAddress(f"{server.url}/v1", MODEL, Secret(KEY, "test"), "JUDGE_KEY")
         judge = JudgeOptions((address, ModelAddress("https://b.example", "second")))
-        services, author, _ = services_of(topic_path, service, writer=judge)
+        services, author, _ = services_of(topic_path, writer=judge)
         runs = services.wordings
-        author.answers = [WordingRequest(writer=address.full), "ask", True, NOTHING, False, None]
-        run = await prepared(runs)
-        assert run is not None
-        assert run.wordings[1].origin == f"the model {MODEL}"
+        author.answers = [WordingRequest(writer=address.full), "ask", NOTHING, None]
+        draft = await written(runs)
+        assert draft is not None
+        assert draft.given[0].origin == f"the model {MODEL}"
         offered = author.questions[0]
         assert isinstance(offered, TypeWordings)
         assert offered.offered == WordingRequest(writer=address.full)
         assert (offered.origin, offered.key_origin) == ("in use", "JUDGE_KEY")
         # Whoever clears the line is not offered it again.
-        await prepared(runs)
-        await prepared(runs)
+        await written(runs)
+        await written(runs)
         assert author.questions[-1].offered == NOTHING
         assert services.connections.options.writer is judge
 
@@ -474,17 +331,17 @@ async def test_the_writer_in_use_is_offered_until_its_line_is_cleared(topic_path
 async def test_a_writer_is_remembered_with_its_topic_and_its_key_is_not(
     topic_path: Path, keyring: Backend
 ) -> None:
-    async with serving() as service, Server(with_key) as server:
+    async with Server(with_key) as server:
         request = asking(server, keep=True)
-        services, _, _ = services_of(topic_path, service, request, "ask", False)
-        await prepared(services.wordings)
+        services, _, _ = services_of(topic_path, request, "ask")
+        await written(services.wordings)
         assert len(server.received) == 1
         assert list(keyring.kept.values()) == [KEY]
         assert KEY in services.connections.options.secrets().values()
         await services.close()
-        services, author, _ = services_of(topic_path, service)
+        services, author, _ = services_of(topic_path)
         assert services.connections.options.wording_model is None  # only offered
-        await prepared(services.wordings)
+        await written(services.wordings)
         (offered,) = author.questions
         assert isinstance(offered, TypeWordings)
         assert offered.offered == WordingRequest(writer=request.writer)
@@ -497,18 +354,25 @@ async def test_a_writer_is_remembered_with_its_topic_and_its_key_is_not(
 async def test_the_key_of_the_decision_model_is_never_sent_to_a_writer(topic_path: Path) -> None:
     """Nor that of the writer to the decision model."""
     variables = {"GUARDTUI_MODEL_KEY": "sandbox-key"}
-    async with serving() as service, Server(with_key) as server:
-        answers = (asking(server, key=""), "ask", True)
-        services, author, _ = services_of(topic_path, service, *answers, environment=variables)
-        assert await prepared(services.wordings) is not None
+    async with Server(with_key) as server:
+        model = ModelAddress("https://a.example/v1", "decide", Secret("sandbox-key", "test"))
+        services, author, _ = services_of(
+            topic_path,
+            asking(server, key=""),
+            "ask",
+            environment=variables,
+            model=DecisionOptions(model),
+        )
+        draft = await written(services.wordings)
+        assert draft is not None
         (request,) = server.received
         assert "authorization" not in request.headers
-        assert "HTTP 401" in author.questions[-1].notes[0]
-        author.answers = [asking(server), "ask", True]
-        run = await prepared(services.wordings)
-        assert run is not None
-        assert run.wordings[1].origin == f"the model {MODEL}"
-        chosen = NamedGuardrail("", configure("decision", {"model": service.address.full}))
+        assert "HTTP 401" in draft.notes[0]
+        author.answers = [asking(server), "ask"]
+        draft = await written(services.wordings)
+        assert draft is not None
+        assert draft.given[0].origin == f"the model {MODEL}"
+        chosen = NamedGuardrail("", configure("decision", {"model": model.full}))
         options = with_guardrail(services.connections.options, chosen)
         assert options.model is not None
         assert options.model.keys == (Secret("sandbox-key"),)

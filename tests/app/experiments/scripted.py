@@ -120,9 +120,12 @@ def log_at(folder: Path) -> ExperimentLog:
 
 
 def planned(
-    log: ExperimentLog, some: PromptSet, candidates: Sequence[Candidate] = CANDIDATES
+    log: ExperimentLog,
+    some: PromptSet,
+    candidates: Sequence[Candidate] = CANDIDATES,
+    settings: ScannerSettings = SETTINGS,
 ) -> ExperimentRecord:
-    return log.add(Design(some, TOPIC, tuple(candidates)).record(SETTINGS))
+    return log.add(Design(some, TOPIC, tuple(candidates)).record(settings))
 
 
 def run_of(

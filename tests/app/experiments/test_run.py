@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.experiment import Ending
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.domain.topic import Topic
@@ -52,7 +53,7 @@ async def test_a_stopped_run_goes_on_with_the_questions_that_are_left(tmp_path: 
     log = log_at(tmp_path)
     expected = await run_of(log, planned(log, some), some, whole).run()
     record, asked = planned(log, some), []
-    for stop_after in (37, 180, 1, None):
+    for stop_after in (37, 100, 1, None):
         guardrail = Scripted(stop_after=stop_after)
         run = run_of(log, log.experiments()[-1], some, guardrail)
         if stop_after is None:
@@ -137,7 +138,7 @@ async def test_snapshots_count_up_and_a_held_run_asks_nothing(tmp_path: Path) ->
 async def test_examples_of_a_candidate_do_not_count_for_it(tmp_path: Path) -> None:
     some = prompts(60)
     topic = scripted.TOPIC.model_copy(update={"examples": ("tax question 1",)})
-    candidate = scripted.Candidate(topic, scripted.CandidateKind.ADD_EXAMPLE, "Add an example")
+    candidate = Candidate(topic, CandidateKind.ADD_EXAMPLE, "Add an example")
     guardrail = Scripted(unmoved)
     log = log_at(tmp_path)
     await run_of(log, planned(log, some, [candidate]), some, guardrail).run()

@@ -234,6 +234,19 @@ async def test_a_full_scan_of_the_definition_leaves_nothing_to_check(
     assert desk.author.messages == ["Every prompt has a verdict, so none is in doubt."]
 
 
+async def test_a_full_scan_after_a_check_replaces_its_message(
+    judged: tuple[Desk, Server, Model],
+) -> None:
+    desk, _, _ = judged
+    await checked(desk, check(NARROW, 12))
+    assert "the limit of calls is reached" in desk.author.messages[-1]
+    desk.author.answers.append(ScanChoice(apply=False, likely=False, agreed=True))
+    desk.scans.scan()
+    await desk.jobs.finished()
+    assert f": {COUNT} prompts scanned" in desk.author.messages[-1]
+    assert "limit" not in desk.author.messages[-1] + desk.step
+
+
 async def test_without_earlier_verdicts_it_says_what_to_do(scanned: Scanned) -> None:
     judge = JudgeOptions((ModelAddress("http://127.0.0.1:9/v1", "mock"),))
     options = RemoteOptions(environment={}, config=scanned.folder / "none", model=judge)

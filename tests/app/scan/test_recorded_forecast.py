@@ -9,7 +9,10 @@ import pytest
 
 from guardtui.app.scan.recorded_forecast import recorded_guardrail
 from guardtui.domain.guardrail import AIRS, JUDGE, Guardrail, ScannerSettings
+from guardtui.domain.verdicts import Triggered, Verdict
 from guardtui.forecast.forecaster import ForecastError
+from guardtui.session.experiments import ExperimentLog, ExperimentRecord
+from guardtui.session.store import SessionStore
 from tests.guardrails import airs_settings, judge_settings
 from tests.sessions import Scanned
 
@@ -80,3 +83,31 @@ def test_another_address_of_a_model_is_the_same_guardrail(scanned: Scanned) -> N
     moved = replace(judge_settings("m"), revision="addresses b2")
     path = record(scanned, replace(judge_settings("m"), revision="addresses a1"), moved)
     assert chosen(path, judge_settings("m").guardrail) == moved
+
+
+def test_verdicts_of_experiments_teach_a_forecast_and_are_no_iterations(scanned: Scanned) -> None:
+    path = record(scanned, PROD)
+    store = SessionStore(path)
+    (iteration,) = store.iterations()
+    current = iteration.evaluation
+    tried = current.topic.model_copy(update={"description": "Taxes of all kinds"})
+    log = ExperimentLog(store)
+    experiment = log.add(
+        ExperimentRecord(
+            0,
+            iteration.created,
+            current.topic,
+            current.settings,
+            current.prompt_set,
+            current.keys,
+            current.expected,
+            ((tried, {}),),
+            1,
+        )
+    )
+    arrivals = [(1, 0, Verdict(Triggered.YES)), (0, 0, Verdict(Triggered.NO))]
+    log.keep_verdicts(experiment, arrivals, 2, current.settings)
+    found = recorded_guardrail(path)
+    assert len(found.iterations) == 1
+    assert [one.topic for one in found.evaluations] == [tried, current.topic]
+    assert found.evaluations[0].metrics.total == 1

@@ -155,6 +155,15 @@ async def test_the_first_complete_scan_deploys_the_definition_and_is_kept(
     assert connection.revision == 2
 
 
+async def test_a_profile_that_is_scanned_in_batches_is_so_in_the_app_too(
+    cloud: Cloud, desk: Open
+) -> None:
+    author = desk(airs=configure("airs", {"profile": "sandbox", "batch": True}))
+    await author.scan(SCAN)
+    assert [cloud.times(prompt) for prompt in PROMPTS] == [1] * COUNT
+    assert cloud.sandbox.control.stats.shown()["endpoints"]["async"] == {"200": 1}
+
+
 async def test_a_scan_as_it_is_leaves_the_profile_alone(cloud: Cloud, desk: Open) -> None:
     author = desk()
     await author.scan(AS_IS)
@@ -352,8 +361,8 @@ async def test_a_paused_scan_sends_nothing_more_until_it_goes_on(cloud: Cloud, d
     await author.jobs.finished()
     assert cloud.asked == COUNT
     assert author.author.messages[-2:] == [
-        "Paused: no more requests are sent.",
         "The scan continues.",
+        f"AIRS #0: {COUNT} prompts scanned.",
     ]
 
 

@@ -361,6 +361,25 @@ def test_merged_undo_reverts_several_edits(policy: dict[str, Any], wanted: list[
 
 
 @given(policies([A, B, C]), intents)
+def test_merged_undo_reverts_edits_of_which_the_last_was_not_sent(
+    policy: dict[str, Any], intent: Intent
+) -> None:
+    place = place_in(policy)
+    first = attach(policy, pin(A, 7), intent, path=place)
+    second = attach(first.policy, pin(A, 8), intent, path=place)
+    back = restore(first.policy, merged(first.undo, second.undo))
+    assert (back.policy, back.warnings) == (policy, ())
+
+
+def test_a_pin_by_somebody_else_stays() -> None:
+    edit = attach(classic(), pin(A, 4), Intent.BLOCK)
+    theirs = attach(edit.policy, pin(A, 9), Intent.BLOCK).policy
+    back = restore(theirs, edit.undo)
+    assert (back.policy, back.changes) == (theirs, ())
+    assert back.warnings == ("somebody else pinned the topic since: their pin stays",)
+
+
+@given(policies([A, B, C]), intents)
 def test_nothing_empty_is_sent(policy: dict[str, Any], intent: Intent) -> None:
     sent, _ = for_sending(attach(policy, pin(), intent, path=place_in(policy)).policy)
     for _, item in guardrails(sent):

@@ -14,12 +14,12 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from guardtui.advice.search import Search, SearchResult
+from guardtui.app.advice import refinement
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
-from guardtui.tui.advice import ideas
-from guardtui.tui.advice.ideas import IdeasPage
+from guardtui.tui.advice.ideas import LATER, IdeasPage
 from guardtui.tui.advice.running import RunningDialog
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.editor.next_line import NextLine
@@ -144,7 +144,7 @@ async def test_a_note_without_room_ends_in_an_ellipsis() -> None:
 
     app = Host()
     async with app.run_test(size=(40, 3)) as pilot:
-        line.show(None, (), ideas.LATER)
+        line.show(None, (), LATER)
         await pilot.pause()
         assert frame(app).splitlines()[0].strip() == "Next  edits are measured once the p…"
 
@@ -227,8 +227,8 @@ async def test_an_idea_is_explained_with_its_prompts_and_discarded(poor: Path) -
         await page(pilot, app)
         await until(pilot, lambda: "] on other prompts" in frame(app))
         shown = " ".join(frame(app).replace("│", " ").split())
-        assert re.search(r"Coverage \+0\.\d{3} \[.0\.\d{3}, \+0\.\d{3}\] on other prompts", shown)
-        assert "Separation +0." in shown
+        assert re.search(r"Coverage for the engine: (likely )?\+0\.\d{3} \[.0\.\d{3}, \+0", shown)
+        assert "Separates better (+0." in shown
         assert "→" in shown
         await pilot.press("r")
         await until(pilot, lambda: isinstance(app.screen, TextPage))
@@ -298,7 +298,7 @@ class HeldAfterAnEdit(Search):
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    monkeypatch.setattr(ideas, "Search", Held)
+    monkeypatch.setattr(refinement, "Search", Held)
     Held.goes_on.clear()
     return Held.goes_on
 
@@ -306,7 +306,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 async def test_a_search_is_ended_and_its_best_joins_the_ideas(
     sample: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ideas, "Search", HeldAfterAnEdit)
+    monkeypatch.setattr(refinement, "Search", HeldAfterAnEdit)
     HeldAfterAnEdit.has_edits.clear()
     app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(80, 24)) as pilot:

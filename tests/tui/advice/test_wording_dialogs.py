@@ -9,7 +9,7 @@ from guardtui.app.advice.wording_trials import TypeWordings, WordingRequest
 from guardtui.tui.advice.wording_dialogs import WordingsDialog
 from tests.tui.stages import first_row_is_fast
 
-QUESTION = TypeWordings(59)
+QUESTION = TypeWordings()
 
 
 async def answer(*keys: str) -> list[WordingRequest | None]:

@@ -139,6 +139,17 @@ def test_words_that_raise_and_lower_differ_without_colour() -> None:
     assert "raises" in text.plain
 
 
+def test_words_and_nearest_part_are_the_engines_view_of_the_verdict_of_another() -> None:
+    shown = detail("pay no tax", word("tax", 7, 1.234))
+    own = detail_text(shown, 80, marked=True)[0].plain
+    other = detail_text(replace(shown, by_engine=False), 80, marked=True)[0].plain
+    assert "engine" not in own
+    assert f"the engine's view: nearest: the description  {RAISES} raises" in other
+    assert "1.23" not in own + other
+    without = detail_text(replace(shown, by_engine=False), 80, marked=False)[0].plain
+    assert "raises" not in without
+
+
 def test_without_signs_the_prompt_is_unchanged() -> None:
     shown = detail("pay no tax", word("pay", 0, 0.5), word("tax", 7, 1.0))
     text, signs = detail_text(shown, 80, marked=False)
@@ -172,7 +183,7 @@ def test_a_hostile_prompt_with_marks_is_inert() -> None:
 async def test_text_is_selected_with_the_mouse_and_copied(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         shown = main.query_one(DetailPane).query_one(MarkedText)
-        await until(pilot, lambda: "words:" in str(shown.render()))
+        await until(pilot, lambda: "raises" in str(shown.render()))
         await pilot.pause()  # the pane grows by the line of the words
         await pilot.mouse_down(shown, offset=(0, 1))
         await pilot.hover(shown, offset=(60, 1))

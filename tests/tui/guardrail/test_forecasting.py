@@ -13,6 +13,7 @@ from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.detail.pane import DetailPane
 from guardtui.tui.kit.dialogs import AnswersDialog
+from guardtui.tui.metrics.page import page_text
 from tests.guardrails import airs_settings
 from tests.tui.tax_app import frame, ready, sample, until
 
@@ -48,7 +49,7 @@ async def test_an_edit_after_a_scan_shows_a_forecast(
     app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
-        assert "Metrics · ENGINE" in frame(app)
+        assert "Metrics · engine" in frame(app)
         shown = main.state.evaluation
         assert shown is not None
         scan = replace(shown, settings=AIRS)
@@ -61,24 +62,29 @@ async def test_an_edit_after_a_scan_shows_a_forecast(
                 main.state.evaluation is not None
                 and main.state.evaluation.settings.kind == FORECAST
                 and main.state.evaluation.topic.description.endswith(" now")
-                and "coverage   ≈" in frame(app)
+                and "coverage ≈" in frame(app)
             ),
         )
         drawn = frame(app)
         # Names of a profile are shown as they are written, and no escape reaches the terminal.
-        assert "FORECAST AIRS [b]prod[/INST]␛ r3" in drawn
-        assert "forecast from 1 scan; only a scan tells" in drawn
-        assert "likely regressions" in drawn
-        assert "with probability" in drawn
+        assert "Metrics · forecast of AIRS [b]prod[/INST]␛" in drawn
+        assert "if scanned" in drawn
+        assert re.search(r"likely \d+ fixed · \d+ broke", drawn)
+        assert re.search(r"a scan of \d+ prompts? decides", drawn)
+        shown_figures = main.panes.metrics.dashboard
+        assert shown_figures is not None
+        page = page_text(shown_figures).plain
+        assert "forecast from 1 scan; only a scan tells" in page
+        assert "with probability" in page
         await until(pilot, lambda: "triggers with probability" in _detail(app))
         await pilot.press("alt+v")
-        await until(pilot, lambda: "Metrics · ENGINE" in frame(app))
+        await until(pilot, lambda: "Metrics · engine" in frame(app))
         await pilot.press("alt+v")
-        await until(pilot, lambda: "FORECAST" in frame(app))
+        await until(pilot, lambda: "forecast of" in frame(app))
         await pilot.resize_terminal(80, 24)
-        # On a small screen the line above the panes says it too.
-        await until(pilot, lambda: "coverage ≈" in frame(app).splitlines()[1])
-        assert "FORECAST AIRS" in frame(app).splitlines()[1]
+        # On a small screen the line below the panes says it too.
+        await until(pilot, lambda: "coverage ≈" in frame(app).splitlines()[-2])
+        assert "forecast of AIRS" in frame(app).splitlines()[-2]
 
 
 def _detail(app: GuardtuiApp) -> str:

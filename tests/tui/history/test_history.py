@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.local.scanner import LocalScanner
@@ -21,7 +22,7 @@ from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.history.dialog import HistoryDialog
-from guardtui.tui.history.text import chart_text, entry_line, head_line, local_time
+from guardtui.tui.history.text import chart_text, entry_details, entry_line, head_line, local_time
 from guardtui.tui.kit.block_chart import columns
 from guardtui.tui.kit.dialogs import AnswersDialog, TextPage
 from guardtui.tui.main.screen import MainScreen
@@ -221,6 +222,14 @@ def test_the_axis_of_the_chart_is_the_range_of_the_values() -> None:
     assert lines[2][5] == "█"
     assert [line[:4] for line in chart(0.0, 1.0)[:3]] == ["1.00", "    ", "0.00"]
     assert [line[:4] for line in chart(1.0)[:3]] == ["1.00", "    ", "0.95"]
+
+
+def test_the_best_entry_says_what_to_expect_on_new_prompts() -> None:
+    entry = history([], [measured(0.74)])[0]
+    series = BestOfSeries(20, 0.041)
+    best = entry_details(entry, ["best"], series).plain
+    assert "★ best of 20: expect about 0.04 less on new prompts" in best
+    assert "best of" not in entry_details(entry, ["baseline"], series).plain
 
 
 @pytest.mark.parametrize("width", [40, 53, 72, 112])

@@ -16,7 +16,7 @@ from guardtui.tui.main.availability import NEEDS_ALL
 from guardtui.tui.prompts.check_page import CheckPage
 from guardtui.tui.settings.scanner import ScannerDialog
 from tests.app.held import COUNT, FIRST, Held, write_many
-from tests.tui.tax_app import frame, main_screen, until
+from tests.tui.tax_app import all_figures, frame, main_screen, until
 
 
 @pytest.fixture
@@ -62,17 +62,19 @@ async def test_figures_of_a_part_are_marked_wherever_they_stand_and_those_of_all
 ) -> None:
     async with first_shown(path, held) as (app, pilot):
         shown = frame(app)
-        assert f"partial: {FIRST} of {COUNT} prompts embedded so far" in shown
-        assert "coverage   ≈" in shown
-        assert "separation ≈" in shown
-        assert "threshold 0.50, shipped" in shown
-        assert f"open {COUNT - FIRST}" in shown
+        assert f"{FIRST} prompts so far; the other {COUNT - FIRST} decide" in shown
+        assert "coverage ≈" in shown
+        assert f"so far · {COUNT - FIRST} open" in shown
+        page = all_figures(main_screen(app))
+        assert f"⚠ {FIRST} of {COUNT} prompts embedded so far" in page
+        assert "separation ≈" in page
+        assert "threshold 0.50, shipped" in page
         assert "⚠ partial" in shown.partition("mistakes")[2]
         shown = await all_shown(app, pilot, held)
         assert "partial" not in shown
         assert "≈" not in shown
         assert "open" not in shown
-        assert f"fitted to {COUNT} labels" in shown
+        assert f"fitted to {COUNT} labels" in all_figures(main_screen(app))
 
 
 @pytest.mark.exhaustive
@@ -80,7 +82,7 @@ async def test_on_a_small_screen_the_line_of_figures_is_marked(path: Path, held:
     async with first_shown(path, held, (80, 24)) as (app, pilot):
         line = next(line for line in frame(app).splitlines() if "coverage" in line)
         assert "coverage ≈" in line
-        assert f"⚠ {COUNT - FIRST} open" in line
+        assert f"{FIRST} prompts so far" in line
         await pilot.press("f5", "f5")
         assert "⚠ partial" in frame(app)
 
@@ -91,11 +93,12 @@ async def test_an_edit_meanwhile_is_shown_on_the_part_and_then_on_all(
     async with first_shown(path, held) as (app, pilot):
         main = main_screen(app)
         await pilot.press("x")
-        await until(pilot, lambda: "edit: name changed" in frame(app))
-        assert "partial:" in frame(app)
+        await until(pilot, lambda: "edit: name changed" in all_figures(main))
+        assert "so far" in frame(app)
         assert main.state.iterations == ()
         shown = await all_shown(app, pilot, held)
-        assert "edit: name changed" in shown
+        assert "edit: name changed" in all_figures(main)
+        assert "so far" not in shown
         assert main.state.evaluation is not None
         assert main.state.evaluation.topic == main.services.session.topic
         (iteration,) = main.state.iterations
@@ -134,7 +137,7 @@ async def test_the_scanner_dialog_opens_at_once_and_has_no_fit(path: Path, held:
         await pilot.press("f9")
         await until(pilot, lambda: isinstance(app.screen, ScannerDialog))
         await pilot.pause()
-        assert "No threshold is fitted: 40 of 60 prompts are still being embedded" in frame(app)
+        assert "Its value is not known yet: 40 of 60 prompts are still being embed" in frame(app)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main_screen(app))
 
@@ -150,7 +153,7 @@ async def test_leaving_in_the_middle_records_nothing_and_the_next_start_shows_th
     async with first_shown(path, held) as (app, pilot):
         assert held.embedded == []
         assert main_screen(app).state.iterations == ()
-        assert "partial:" in frame(app)
+        assert "so far" in frame(app)
         shown = await all_shown(app, pilot, held)
-        assert "partial:" not in shown
+        assert "so far" not in shown
     assert held.first.isdisjoint(held.embedded)

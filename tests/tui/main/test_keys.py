@@ -66,7 +66,7 @@ async def test_each_pane_shows_keys_of_its_own(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         own = {
             "#field-description": {"Keep", "Undo"},
-            "#metrics": {"Keep", "Pane", "Scan"},
+            "#metrics": {"More", "Keep", "Pane", "Scan"},
             "#table": {"Filter", "Example", "Label", "Add", "Mark"},
             "#detail": {"Results", "Copy", "Signs"},
         }
@@ -225,11 +225,11 @@ async def test_the_title_shows_unsaved_and_the_guardrail_at_any_width(
         await at_rest(pilot, main)
         title = frame(app).splitlines()[0]
         assert "  saved" in title
-        assert title.rstrip().endswith("ENGINE")
+        assert title.rstrip().endswith("engine")
         await pilot.press("x")
         await until(pilot, lambda: "● unsaved" in frame(app).splitlines()[0])
         assert " very-" in frame(app)
-        await until(pilot, lambda: frame(app).splitlines()[0].rstrip().endswith("ENGINE"))
+        await until(pilot, lambda: frame(app).splitlines()[0].rstrip().endswith("engine"))
 
 
 # --- messages --------------------------------------------------------------------------------
@@ -251,7 +251,8 @@ async def test_messages_lie_over_the_title_and_the_newest_replaces_the_older(
         await until(pilot, lambda: "Title: much too long" in frame(app).splitlines()[0])
         lines = frame(app).splitlines()
         assert "shows all)" in lines[1]
-        assert "Topic" in lines[2]
+        assert "name" in lines[2]
+        assert lines[-2].startswith(" engine coverage 0.")
         await pilot.press("ctrl+@", "m")
         await until(pilot, lambda: "Recent messages" in frame(app))
         for text in ("the first message", "the second message", "Title: much too long"):

@@ -97,6 +97,7 @@ async def test_every_action_exists_where_it_says(topic_path: Path) -> None:
             "results": panes.results,
             "editor": panes.editor,
             "detail": panes.detail,
+            "metrics": panes.metrics,
             "table": panes.results.table,
             "lists": app,
         }
@@ -112,7 +113,7 @@ async def test_every_action_exists_where_it_says(topic_path: Path) -> None:
 
 
 def test_no_key_is_taken_twice() -> None:
-    for scope in ("results", "editor", "detail"):
+    for scope in ("results", "editor", "detail", "metrics"):
         # What the screen binds holds everywhere, and so may not be bound below it.
         both = ("screen", scope)
         keys = [

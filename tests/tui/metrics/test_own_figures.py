@@ -16,9 +16,10 @@ from guardtui.scorer import SampleScore
 from guardtui.session.own_metrics import OwnMetric
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.metrics.page import page_text
 from tests.session.test_own_metrics import PROMPTS, evaluated
 from tests.tui.stages import first_is_fast
-from tests.tui.tax_app import frame, main_screen, ready, topic_path, until
+from tests.tui.tax_app import main_screen, ready, topic_path, until
 
 __all__ = ["topic_path"]
 
@@ -58,10 +59,11 @@ async def test_they_stand_below_the_rates_and_follow_the_edit(
         assert shown() == {
             "mistakes": f"{metrics.fp + metrics.fn:.3f}", "undefined": "n/a", "broken": "error",
         }  # fmt: skip
-        if size[0] == 120:
-            picture = frame(app)
-            assert f"mistakes  {metrics.fp + metrics.fn:.3f}" in picture
-            assert "broken    error: RuntimeError: no [b]␛[2J good" in picture
+        dashboard = screen.panes.metrics.dashboard
+        assert dashboard is not None
+        page = page_text(dashboard).plain
+        assert f"mistakes    {metrics.fp + metrics.fn:.3f}" in page
+        assert "broken      error: RuntimeError: no [b]␛[2J good" in page
         before = screen.state.evaluation
         screen.services.editing.replace(
             screen.services.session.topic.model_copy(update={"description": "Anything at all"})

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from textual.pilot import Pilot
 
+from guardtui.app.judgement import judge
 from guardtui.app.state import AppState, Connection, ScanStatus
 from guardtui.domain.comparison import compare
 from guardtui.domain.estimates import PartialRates, partial_rates
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import rate_text
-from guardtui.domain.prompts import build_prompt_set
+from guardtui.domain.prompts import Finding, build_prompt_set
+from guardtui.domain.prompts import Severity as PromptSeverity
+from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.scanners.base import Progress, Traffic
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.main.screen import MainScreen
-from guardtui.tui.metrics.pane import Dashboard, MetricsPane, dashboard_text, sparkline
+from guardtui.tui.metrics.page import page_text
+from guardtui.tui.metrics.pane import Dashboard, MetricsPane, pane_text, sparkline, summary
 from guardtui.tui.scan.pane import scan_text, with_counts_of
 from tests.guardrails import airs_settings, engine_settings
 from tests.tui.tax_app import drive, frame, settled, topic_path, until
@@ -37,7 +43,7 @@ PROMPTS = build_prompt_set(
 
 
 def test_before_an_evaluation_it_shows_what_happens_next() -> None:
-    text = dashboard_text(None).plain
+    text = pane_text(None, 56).plain
     assert "starts by itself" in text
 
 
@@ -49,14 +55,14 @@ async def test_the_history_is_shown_once_with_its_range(topic_path: Path) -> Non
         await until(pilot, lambda: len(main.services.session.iterations) == 2 and settled(main))
         shown = main.query_one(MetricsPane).dashboard
         assert shown is not None
-        text = dashboard_text(shown).plain
         known = [value for value in shown.history if value is not None]
         ends = f"{rate_text(min(known))}–{rate_text(max(known))}"
         if min(known) == max(known):
             ends = rate_text(min(known))
-        assert f"history {sparkline(shown.history)} {ends}" in text
-        assert text.count("history") == 1
-        assert "newest first" not in text
+        assert f"history {sparkline(shown.history)} {ends}" in page_text(shown).plain
+        last = pane_text(shown, 56).plain.splitlines()[-1]
+        assert last.startswith(sparkline(shown.history))
+        assert last.endswith(" more ⏎")
 
     await drive(topic_path, run)
 
@@ -73,17 +79,21 @@ def dashboard(
     evaluation: Evaluation,
     baseline: Evaluation | None = None,
     partial: PartialRates | None = None,
+    **changes: Any,
 ) -> Dashboard:
-    return Dashboard(
-        AppState(
-            evaluation.topic,
-            PROMPTS,
-            evaluation=evaluation,
-            comparison=None if baseline is None else compare(baseline, evaluation),
-            partial=partial,
-        ),
+    state = AppState(
+        evaluation.topic,
+        PROMPTS,
+        evaluation=evaluation,
+        comparison=None if baseline is None else compare(baseline, evaluation),
+        partial=partial,
+    )
+    number = None if baseline is None else 0
+    shown = Dashboard(
+        state,
         evaluation,
-        baseline=None if baseline is None else 0,
+        judge(state, evaluation, number, 0),
+        baseline=number,
         history=[],
         best=None,
         best_coverage=None,
@@ -92,6 +102,11 @@ def dashboard(
         changes=(),
         recorded=False,
     )
+    return replace(shown, **changes)
+
+
+def lines_of(shown: Dashboard, width: int = 56) -> list[str]:
+    return pane_text(shown, width).plain.splitlines()
 
 
 def evaluated(positive: int, negative: int, wrong: int = 0) -> Evaluation:
@@ -128,19 +143,21 @@ def half_scanned() -> tuple[Evaluation, PartialRates]:
 
 def test_a_rate_of_which_no_prompt_is_answered_has_no_figure() -> None:
     part, partial = half_scanned()
-    lines = dashboard_text(dashboard(part, partial=partial)).plain.splitlines()
+    shown = dashboard(part, partial=partial)
+    lines = page_text(shown).plain.splitlines()
     assert next(line for line in lines if line.startswith("TNR")).split() == [
         "TNR", "n/a", "0/100", "answered",
     ]  # fmt: skip
     assert any(line.startswith("TPR        ≈") for line in lines)
+    assert lines_of(shown)[1].endswith("TNR n/a")
 
 
-def test_estimates_and_what_is_possible_fit_into_the_pane_at_120_columns() -> None:
+def test_of_an_open_scan_the_bounds_are_shown_and_what_decides() -> None:
     part, partial = half_scanned()
-    lines = dashboard_text(dashboard(part, partial=partial)).plain.splitlines()
-    coverage = next(line for line in lines if line.startswith("coverage"))
-    assert coverage.endswith("0.00 to 1.00 possible")
-    assert len(coverage) <= 56
+    lines = lines_of(dashboard(part, partial=partial))
+    assert lines[0] == "coverage ≈1.000  [0.00 – 1.00] of all 200"
+    assert lines[2] == "0 missed · 0 wrongly stopped so far · 160 open"
+    assert lines[4] == "not sure yet: 160 open prompts decide"
 
 
 def test_the_line_of_a_scan_counts_the_verdicts_that_are_shown() -> None:
@@ -156,14 +173,14 @@ def test_the_line_of_a_scan_counts_the_verdicts_that_are_shown() -> None:
 @pytest.mark.parametrize(
     ("counts", "told"),
     [
-        ((3, 2), "5 prompts: too few to tell (3 to trigger, 2 not)"),
-        ((4, 50), "4 prompts that should trigger: too few to tell"),
-        ((50, 9), "9 prompts that should not trigger: too few to tell"),
+        ((3, 2), "⚠ too few to tell: add 7 to trigger, 8 not to"),
+        ((4, 50), "⚠ too few to tell: add 6 that should trigger"),
+        ((50, 9), "⚠ too few to tell: add 1 that should not trigger"),
     ],
 )
 def test_too_few_prompts_lead_to_a_warning(counts: tuple[int, int], told: str) -> None:
-    text = dashboard_text(dashboard(evaluated(*counts)))
-    assert told in text.plain
+    text = pane_text(dashboard(evaluated(*counts)), 56)
+    assert text.plain.splitlines()[4] == told
     bold = [
         text.plain[span.start : span.end].strip() for span in text.spans if span.style == "bold"
     ]
@@ -171,31 +188,91 @@ def test_too_few_prompts_lead_to_a_warning(counts: tuple[int, int], told: str) -
     assert "[" in text.plain  # the interval stays
 
 
-def test_enough_prompts_are_not_warned_of() -> None:
-    text = dashboard_text(dashboard(evaluated(10, 10)))
-    assert "too few" not in text.plain
-    assert "coverage   1.000" in text.plain
+@pytest.mark.parametrize("intent", Intent)
+def test_six_lines_say_what_an_edit_did(intent: Intent) -> None:
+    before, after = (
+        replace(one, topic=Topic(name=name, intent=intent))
+        for one, name in ((evaluated(50, 50, 5), "old"), (evaluated(50, 50, wrong=30), "new"))
+    )
+    if intent is Intent.ALLOW:  # prompts that do not belong should trigger
+        before, after = (replace(one, expected=~one.expected) for one in (before, after))
+    shown = replace(dashboard(after, before), history=[0.9, 0.4], best=0, best_coverage=0.9)
+    lines = lines_of(shown)
+    assert lines == [
+        "coverage 0.400 ▼ -0.500  [0.27 – 0.54] on new prompts",
+        "TPR 0.400 ▼       TNR 1.000 ─",
+        "30 missed · 0 wrongly stopped",
+        "0 fixed · 25 broke, against #0",
+        "worse for the engine; a scan of the guardrail decides",
+        "█▁  best #0                                       more ⏎",
+    ]
+    assert all(len(line) <= 56 for line in lines)
 
 
-def test_a_sentence_summarises_the_change_of_coverage() -> None:
-    before, after = evaluated(50, 50), evaluated(50, 50, wrong=30)
-    lines = dashboard_text(dashboard(after, before)).plain.splitlines()
-    place = next(at for at, line in enumerate(lines) if line.startswith("regressions 30"))
-    assert lines[place + 1].startswith("coverage is worse [−")
-    assert not any("p =" in line or "chance" in line for line in lines)
+@pytest.mark.parametrize("intent", Intent)
+@pytest.mark.parametrize("belongs", [True, False])
+def test_missed_and_wrongly_stopped_are_what_the_guardrail_did_wrong(
+    intent: Intent, belongs: bool
+) -> None:
+    whole = evaluated(50, 50)
+    right = whole.expected if intent is Intent.BLOCK else ~whole.expected
+    stopped = right ^ ((np.arange(100) % 50 < 3) & (whole.expected == belongs))
+    verdicts = replace(whole.verdicts, triggered=stopped.astype(np.int8))
+    shown = replace(whole, topic=Topic(name="t", intent=intent), verdicts=verdicts)
+    missed = belongs is (intent is Intent.BLOCK)
+    told = "3 missed · 0 wrongly stopped" if missed else "0 missed · 3 wrongly stopped"
+    assert lines_of(dashboard(shown))[2] == told
 
 
-async def test_it_takes_the_focus_and_scrolls(topic_path: Path) -> None:
+def test_the_best_of_a_series_says_what_to_expect_of_it() -> None:
+    shown = dashboard(evaluated(50, 50), history=[0.5] * 24, best=17, best_coverage=0.5)
+    shown = replace(shown, state=replace(shown.state, series=BestOfSeries(20, 0.04)))
+    last = lines_of(shown)[-1]
+    assert last.endswith("  best #17 of 20, expect 0.04 less  more ⏎")
+    assert len(last) == 56
+    assert "best of 20: expect about 0.04 less on new prompts" in page_text(shown).plain
+
+
+def test_contradictory_labels_stay_in_sight() -> None:
+    finding = Finding(PromptSeverity.WARNING, "contradictory-label", "2 prompts contradict", (2, 3))
+    shown = dashboard(evaluated(50, 50, 9))
+    assert "⚠" not in "".join(lines_of(shown))
+    prompts = replace(PROMPTS, findings=(finding,))
+    shown = replace(shown, state=replace(shown.state, prompts=prompts))
+    assert lines_of(shown)[2] == "9 missed · 0 wrongly stopped · ⚠ contradictory labels"
+    assert "⚠ 2 prompts contradict" in page_text(shown).plain
+
+
+def test_the_page_has_every_figure_with_its_origin() -> None:
+    shown = dashboard(evaluated(50, 50, 30), evaluated(50, 50, 5))
+    text = page_text(shown).plain
+    for part in (
+        "coverage   0.400", "TPR", "TNR", "accuracy", "precision", "F1",
+        "TP 20  FN 30  FP 0  TN 50  errors 0",
+        "worse: coverage −0.500 [−0.", "25 regressions", "TPR −0.500 [−0.",
+        "edit: unchanged · preview", "engine, version static-test-1", "threshold 0.50, shipped",
+    ):  # fmt: skip
+        assert part in text
+
+
+def test_the_line_of_a_small_screen_has_guardrail_rates_and_judgement() -> None:
+    text = summary(dashboard(evaluated(50, 50, 30), evaluated(50, 50, 5))).plain
+    assert text.startswith("engine coverage 0.400 ▼ -0.500 TPR 0.400 TNR 1.000 ✗R 25 ✓F 0 worse")
+
+
+async def test_enter_shows_all_figures_and_enter_closes_them(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        await pilot.press("f5")
-        panel = main.query_one(MetricsPane)
-        panel.focus()
-        await until(pilot, lambda: main.focused is panel)
-        await until(pilot, lambda: panel.max_scroll_y > 0)
+        main.panes.show("metrics")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
+        await until(pilot, lambda: "accuracy" in frame(app))
         await pilot.press("end")
         await until(pilot, lambda: "engine, version" in frame(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is main)
+        assert main.focused is main.query_one(MetricsPane)
 
-    await drive(topic_path, run, (60, 15))
+    await drive(topic_path, run, (80, 24))
 
 
 async def test_the_header_says_when_the_revision_of_the_figures_is_no_longer_in_effect(

@@ -32,6 +32,7 @@ from guardtui.tui.registry.actions import (
     DETAIL,
     EDITOR,
     LISTS,
+    METRICS,
     RESULTS,
     SCREEN,
     TABLE,
@@ -59,6 +60,7 @@ FOCUS = {
     RESULTS: "#table",
     EDITOR: "#field-example-1",
     DETAIL: "#detail",
+    METRICS: "#metrics",
     TABLE: "#table",
     LISTS: "#table",
 }
@@ -277,6 +279,7 @@ CASES: dict[str, Case] = {
     "move_example(-1)": Case(examples, focus="#field-example-2"),
     "move_example(1)": Case(examples),
     "remove_example": Case(examples),
+    "show_figures": opens(TextPage),
     "toggle_marks": tells("Signs after the words: o"),
     "copy_shown": tells("Copied"),
 }

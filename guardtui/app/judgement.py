@@ -1,0 +1,233 @@
+"""What the shown figures are worth, in one sentence that names what would decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from guardtui.domain.figures import count_text
+from guardtui.domain.guardrail import ENGINE
+from guardtui.domain.operating_point import LABELS_AT_LEAST
+from guardtui.domain.significance import Difference, observed_changes
+from guardtui.domain.topic import EXAMPLES_AT_LEAST, EXAMPLES_AT_MOST, Intent
+from guardtui.session.scan_order import IN_DOUBT
+from guardtui.session.session import PLATEAU
+
+if TYPE_CHECKING:
+    from guardtui.app.state import AppState
+    from guardtui.domain.comparison import Comparison
+    from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.significance import Significance
+    from guardtui.forecast.forecaster import Forecast
+
+LIKELY = 0.9
+"""Least probability of a rise or fall of coverage that is called probable."""
+
+MOST_LABELS = 1_000
+"""Nobody labels more for one edit."""
+
+_POWER = 1.43  # (1.96 + 0.84) / 1.96: reach of a 95 % interval for a power of 80 %
+
+
+class Worth(Enum):
+    """Kind of a judgement."""
+
+    BETTER = auto()
+    WORSE = auto()
+    UNSURE = auto()
+    """Something else decides; the sentence names it."""
+    NEUTRAL = auto()
+    WARNING = auto()
+    """There is no judgement before the author does something; the sentence names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A sentence without a full stop, and its kind."""
+
+    worth: Worth
+    text: str
+
+
+def judge(
+    state: AppState, evaluation: Evaluation, baseline: int | None, discards: int
+) -> Judgement:
+    """Judge the shown `evaluation`, which is that of the state.
+
+    `baseline` is the number of the iteration that it is compared with, `discards` the number of
+    discards since the last kept one.
+    """
+    comparison = state.comparison
+    incomplete = _incomplete(state, evaluation)
+    if incomplete is not None:
+        return incomplete
+    if state.forecast is not None:
+        return _expected(state.forecast, state.comparison)
+    if comparison is None or baseline is None:
+        return Judgement(Worth.NEUTRAL, "nothing to compare yet: Keep makes this the baseline")
+    if evaluation.topic == comparison.evaluations[0].topic and discards:
+        return _discarded(discards)
+    return _compared(evaluation, comparison, baseline)
+
+
+def labels_to_decide(significance: Significance) -> int | None:
+    """Return about how many more labels would show the change of coverage that was observed.
+
+    As many as give its 95 % interval a power of 80 % if the change stays as it is: the width of an
+    interval falls with the square root of the number of labels. None if coverage did not change,
+    or for more than `MOST_LABELS`.
+    """
+    interval = significance.intervals["coverage"]
+    change = observed_changes(significance.pairs)["coverage"]
+    if interval is None or not change:
+        return None
+    reach = change - interval.low if change > 0 else interval.high - change
+    total = significance.pairs.total
+    more = total * max(0.0, (_POWER * reach / change) ** 2 - 1)
+    if more > MOST_LABELS:
+        return None
+    unit: int = 10 ** max(0, len(str(int(more))) - 2)
+    return max(1, round(more / unit) * unit)
+
+
+def _incomplete(state: AppState, evaluation: Evaluation) -> Judgement | None:
+    """Return what is missing: prompts of a class, verdicts, or labels; None if nothing is."""
+    duty = evaluation.should_trigger
+    positive = int(np.count_nonzero(duty))
+    counts = ((positive, "should"), (len(duty) - positive, "should not"))
+    for count, which in counts:
+        if not count:
+            return Judgement(Worth.WARNING, f"no coverage: add prompts that {which} trigger")
+    if evaluation.metrics.missing:
+        return _unanswered(state, evaluation)
+    few = [(LABELS_AT_LEAST - count, which) for count, which in counts if count < LABELS_AT_LEAST]
+    if not few:
+        return None
+    more, which = few[0]
+    text = f"add {more} that {which} trigger"
+    if len(few) == 2:
+        text = f"add {more} to trigger, {few[1][0]} not to"
+    return Judgement(Worth.WARNING, f"too few to tell: {text}")
+
+
+def _unanswered(state: AppState, evaluation: Evaluation) -> Judgement:
+    metrics, comparison = evaluation.metrics, state.comparison
+    if evaluation.is_of_a_part:
+        left = f"{metrics.total} prompts so far; the other {metrics.open} decide"
+        return Judgement(Worth.UNSURE, left)
+    if metrics.errors and metrics.open:
+        left = f"{metrics.open} open and {metrics.errors} failed prompts decide: scan them"
+        return Judgement(Worth.WARNING, left)
+    if metrics.errors:
+        left = f"{count_text(metrics.errors, 'prompt')} failed: a scan of what is missing decides"
+        return Judgement(Worth.WARNING, left)
+    decide = f"{count_text(metrics.open, 'open prompt')} decide{'s' * (metrics.open == 1)}"
+    estimate = None if state.partial is None else state.partial.estimate
+    expected = None if estimate is None else estimate.rates["coverage"]
+    before = None if comparison is None else comparison.evaluations[0]
+    if expected is not None and before is not None and _of_the_same(before, evaluation):
+        known = before.metrics.coverage
+        if known is not None and expected.low > known:
+            return Judgement(Worth.BETTER, f"probably better; {decide}")
+        if known is not None and expected.high < known:
+            return Judgement(Worth.WORSE, f"probably worse; {decide}")
+    return Judgement(Worth.UNSURE, f"not sure yet: {decide}")
+
+
+def _of_the_same(one: Evaluation, other: Evaluation) -> bool:
+    """Return whether two evaluations are by one guardrail and of the same prompts and labels."""
+    same = one.settings.guardrail == other.settings.guardrail
+    return same and one.prompt_set == other.prompt_set
+
+
+def _expected(forecast: Forecast, comparison: Comparison | None) -> Judgement:
+    changes, better = forecast.changes, forecast.rates.better
+    count = int(np.count_nonzero(np.isnan(changes) | (changes >= IN_DOUBT)))
+    decides = f"a scan of {count_text(count, 'prompt')} decides" if count else "a scan decides"
+    if better is None:
+        return Judgement(Worth.UNSURE, f"no whole scan yet; {decides}")
+    unsure = "not sure yet"
+    if comparison is None or comparison.evaluations[0].metrics.coverage != forecast.before:
+        # The iteration that fixes and regressions are counted against is another one.
+        decides, unsure = " than the last scan; a scan decides", "not sure if better"
+    else:
+        decides = f"; {decides}"
+    if better >= LIKELY:
+        return Judgement(Worth.BETTER, f"probably better{decides}")
+    if better <= 1 - LIKELY:
+        return Judgement(Worth.WORSE, f"probably worse{decides}")
+    return Judgement(Worth.UNSURE, f"{unsure}{decides}")
+
+
+def _discarded(discards: int) -> Judgement:
+    in_a_row = f"{discards} of {PLATEAU} discards in a row"
+    if discards >= PLATEAU:
+        return Judgement(Worth.WARNING, f"{in_a_row}: think again from the best")
+    return Judgement(Worth.NEUTRAL, f"{in_a_row}; at {PLATEAU} think again from the best")
+
+
+def _compared(evaluation: Evaluation, comparison: Comparison, baseline: int) -> Judgement:
+    before, now = (side.settings for side in comparison.evaluations)
+    difference = comparison.significance.difference
+    if before.guardrail != now.guardrail:
+        return Judgement(Worth.UNSURE, f"another guardrail than #{baseline}: pin one of the same")
+    if difference is Difference.NOT_COMPARABLE:
+        shared = comparison.significance.compared
+        what = "another intent or class" if shared else "other prompts"
+        return Judgement(Worth.UNSURE, f"{what} than #{baseline}: Keep makes this the baseline")
+    if before.threshold != now.threshold and not now.has_fitted_threshold:
+        return Judgement(Worth.UNSURE, f"another threshold than #{baseline}: the same one decides")
+    separates = comparison.separation
+    better = separates is not None and separates.low > 0
+    worse = separates is not None and separates.high < 0
+    if difference is Difference.NONE:
+        if evaluation.topic == comparison.evaluations[0].topic:
+            return Judgement(Worth.NEUTRAL, "unchanged: no edit to judge yet")
+        how = "better" if better else "worse"
+        also = f", but it separates {how}" if better or worse else ""
+        return Judgement(Worth.NEUTRAL, f"no verdicts changed{also}")
+    if better and difference is not Difference.BETTER and (level := _level(evaluation, comparison)):
+        return Judgement(Worth.UNSURE, f"separates better; {level}")
+    if difference in (Difference.BETTER, Difference.WORSE):
+        word = "better" if difference is Difference.BETTER else "worse"
+        by_engine = now.kind == ENGINE
+        text = (
+            f"{word} for the engine; a scan of the guardrail decides"
+            if by_engine
+            else f"{word} than #{baseline}: more than chance"
+        )
+        return Judgement(Worth[word.upper()], text)
+    more = labels_to_decide(comparison.significance)
+    start = "separates better" if better else "separates worse" if worse else "not sure yet"
+    if more is None:
+        return Judgement(Worth.UNSURE, f"{start}; too little to tell: try a larger edit")
+    link = "; coverage:" if better or worse else ":"
+    like = " like these" if start == "not sure yet" else ""
+    decide = f"≈{count_text(more, 'more label')}{like} would decide"
+    return Judgement(Worth.UNSURE, f"{start}{link} {decide}")
+
+
+def _level(evaluation: Evaluation, comparison: Comparison) -> str:
+    """Return what to do where an operating point that stays makes an edit catch too much.
+
+    Or too little; "" where neither is so. Fewer and narrower parts catch less.
+    """
+    if evaluation.settings.has_fitted_threshold:
+        return ""
+    metrics, examples = evaluation.metrics, len(evaluation.topic.examples)
+    tpr, tnr = metrics.true_positive_rate, metrics.true_negative_rate
+    if tpr is None or tnr is None or tpr == tnr:
+        return ""
+    weaker = "true_positive_rate" if tpr < tnr else "true_negative_rate"
+    if (comparison.deltas[weaker] or 0) >= 0:
+        return ""
+    block = evaluation.topic.intent is Intent.BLOCK
+    verb = "catches" if block else "allows"
+    if (tnr < tpr) is block:
+        remedy = "use fewer examples" if examples > EXAMPLES_AT_LEAST else "narrow the wording"
+        return f"{verb} too much: {remedy}"
+    remedy = "add an example" if examples < EXAMPLES_AT_MOST else "widen the wording"
+    return f"{verb} too little: {remedy}"

@@ -1,0 +1,482 @@
+"""`guardtui refine --experiment`: candidates tried on the guardrail, with cost asked first."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+
+from guardtui.advice.candidates import Candidate
+from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
+from guardtui.app.advice.wordings import WriterError, WritingCall, read_wordings
+from guardtui.app.airs.profile_changes import ProfileChanges
+from guardtui.app.experiments.airs import AirsAnswering, most_applies
+from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
+from guardtui.app.experiments.models import ModelAnswering
+from guardtui.app.experiments.planning import Design, design_of, gathered, recorded
+from guardtui.app.experiments.run import ExperimentRun
+from guardtui.app.experiments.status import ExperimentStatus
+from guardtui.app.guardrails.named import NamedGuardrail
+from guardtui.app.guardrails.remote import RemoteOptions
+from guardtui.cli import airs_service, diagnostics, signals
+from guardtui.cli.diagnostics import InputError
+from guardtui.cli.guardrail_options import AIRS, ENGINE
+from guardtui.cli.operating_point import settled_engine, show_progress
+from guardtui.cli.scans.airs import require_sendable
+from guardtui.cli.scans.models import configured_model, models_and_writer
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import count_text
+from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic, violations
+from guardtui.http.errors import ServiceError
+from guardtui.reports.base import usage_text
+from guardtui.reports.experiment import ExperimentReport
+from guardtui.scanners.base import ScannerError
+from guardtui.scanners.configuration import AirsConfiguration
+from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.decision import DecisionOptions
+from guardtui.scanners.models.judge import JudgeOptions
+from guardtui.session.applied import AppliedLog
+from guardtui.session.chosen_thresholds import read_decision_threshold, settings_of_session
+from guardtui.session.experiments import ExperimentLog, ExperimentRecord
+from guardtui.session.session import Decision, Iteration
+from guardtui.session.session_file import has_session
+from guardtui.session.store import SessionStore
+from guardtui.session.workspace import now
+
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class ExperimentCommand:
+    """An experiment with the options of the command line; `words` are its command and guardrail."""
+
+    path: Path
+    topic: Topic
+    prompts: PromptSet
+    guardrail: NamedGuardrail
+    threshold: Wanted
+    encoder: str | None
+    words: Sequence[str]
+    calls: int | None
+    test_profile: str | None
+    resume: bool
+    yes: bool
+    wordings: Path | None
+    writer: str | None
+
+    def run(self, *, keep: bool) -> ExperimentReport | None:
+        """Make the experiment, and record what it kept; None if the author declined.
+
+        Raises UsageError, `InputError`, KeyboardInterrupt, and the errors of the guardrail.
+        """
+        if self.guardrail.kind == ENGINE:
+            raise click.UsageError(
+                "--experiment asks a guardrail, and the engine is a stand-in: name one with "
+                "--guardrail"
+            )
+        if self.resume and (self.wordings or self.writer):
+            raise click.UsageError("--resume has its candidates: omit --wordings and --writer")
+        answering = self._airs() if self.guardrail.kind == AIRS else self._model()
+        try:
+            return signals.run(self._made(answering, keep=keep))
+        except KeyboardInterrupt:
+            if self._unfinished(answering) is not None:
+                diagnostics.note(f"every verdict is stored; to go on: {self._resuming}")
+            raise
+
+    @property
+    def _known(self) -> SessionStore | None:
+        """The session, if there is one: it is created only for an experiment that is made."""
+        return SessionStore(self.path) if has_session(self.path) else None
+
+    # --- the guardrail ----------------------------------------------------------------------
+
+    def _model(self) -> ModelAnswering:
+        """Return the model, a decision model at its current threshold."""
+        if self.test_profile:
+            raise click.UsageError("--test-profile is for AIRS: omit it")
+        models, _ = self._models_and_writer()
+        options = configured_model(self.guardrail.configuration, models)
+        if not isinstance(options, DecisionOptions):
+            return ModelAnswering(options)
+        if self.threshold == FITTED:
+            raise click.UsageError(
+                "--threshold fitted does not fit --experiment: all candidates have the threshold "
+                "that is in use"
+            )
+        chosen = self.threshold
+        if chosen is None:
+            guardrail = options.scanner().settings.guardrail
+            chosen = read_decision_threshold(settings_of_session(self.path), guardrail)
+        if isinstance(chosen, float):
+            options = options.at_threshold(chosen, BY_HAND)
+        return ModelAnswering(options)
+
+    def _airs(self) -> AirsAnswering:
+        """Return the profile for tests."""
+        configuration = self.guardrail.configuration
+        assert isinstance(configuration, AirsConfiguration)  # noqa: S101 - by its kind
+        self._models_and_writer()
+        require_sendable(self.topic)
+        production = airs_service.load_settings(**configuration.flags)
+        if not self.test_profile:
+            name = shlex.quote(production.profile or "NAME")
+            raise InputError(
+                "an experiment on AIRS puts each candidate into a profile\n"
+                "  name one for tests with --test-profile; "
+                f"--test-profile {name} uses the production profile, where candidates judge real "
+                "traffic meanwhile"
+            )
+        with airs_service.failures_told():
+            production.management()
+            connection = self._options.connect(production, self.test_profile)
+        store = SessionStore(self.path)
+        return AirsAnswering(
+            connection,
+            production.profile,
+            self.topic,
+            self.path,
+            store,
+            _changes(store),
+            tell=_warn,
+        )
+
+    @property
+    def _options(self) -> RemoteOptions:
+        configuration = self.guardrail.configuration
+        if isinstance(configuration, AirsConfiguration):
+            return RemoteOptions(airs=configuration)
+        return RemoteOptions()
+
+    async def _revert_interrupted(self) -> None:
+        """Revert experiments on profiles that were killed. Raises AirsError and `InputError`."""
+        store = self._known
+        for found in [] if store is None else interrupted(store):
+            assert store is not None  # noqa: S101 - it has the experiment
+            diagnostics.note(f"{found.text}: it is reverted")
+            with airs_service.failures_told("not reverted, and nothing was asked"):
+                done = await revert_interrupted(found, self._options, _changes(store), store)
+            for warning in done.warnings:
+                diagnostics.warn(warning)
+
+    # --- the experiment ---------------------------------------------------------------------
+
+    async def _made(
+        self, answering: ModelAnswering | AirsAnswering, *, keep: bool
+    ) -> ExperimentReport | None:
+        await self._revert_interrupted()
+        record = self._unfinished(answering)
+        if self.resume:
+            if record is None:
+                raise self._nothing_to_resume()
+            design, known = design_of(record, self.prompts), None
+            log = ExperimentLog(SessionStore(self.path))
+            verdicts = log.verdicts(record)
+            if 0 in verdicts:
+                known = record.evaluation(0, verdicts[0].verdicts())
+            answered = sum(int((one.verdicts().triggered >= 0).sum()) for one in verdicts.values())
+            diagnostics.note(
+                f"goes on with the experiment of {record.created}: {answered:,} verdicts are "
+                f"stored, {count_text(record.calls, 'call')} made"
+            )
+            of_definition = 0 if known is None else known.metrics.total
+            if not await self._agreed(design, known, answering, answered - of_definition):
+                return None
+        else:
+            if record is not None:
+                diagnostics.note(
+                    f"an experiment of {record.created} is unfinished: --resume goes on with it"
+                )
+            known_before = self._known
+            iterations = [] if known_before is None else known_before.iterations()
+            evaluations = [iteration.evaluation for iteration in iterations]
+            fingerprint = self.prompts.fingerprint
+            known = recorded(evaluations, self.topic, answering.settings, fingerprint)
+            candidates = await self._candidates(known)
+            if candidates is None:
+                return None
+            design = Design(self.prompts, self.topic, tuple(candidates))
+            if self.calls is not None:
+                design = self._limited(design, known)
+            if not await self._agreed(design, known, answering):
+                return None
+            settings = answering.settings if known is None else known.settings
+            titled = "" if self.test_profile else self.guardrail.name
+            log = ExperimentLog(SessionStore(self.path))
+            record = log.add(
+                design.record(settings.titled(titled)), None if known is None else known.verdicts
+            )
+        return await self._run(log, record, answering, keep=keep)
+
+    async def _run(
+        self,
+        log: ExperimentLog,
+        record: ExperimentRecord,
+        answering: ModelAnswering | AirsAnswering,
+        *,
+        keep: bool,
+    ) -> ExperimentReport:
+        store = SessionStore(self.path)
+
+        async def scanned(evaluation: Evaluation) -> None:
+            await asyncio.to_thread(_record_scan, store, evaluation)
+
+        run = ExperimentRun(log, record, self.prompts, answering, scanned=scanned)
+        try:
+            status = await _watched(run, self.calls)
+        except (ScannerError, ServiceError):
+            diagnostics.note(f"every verdict is stored; to go on: {self._resuming}")
+            raise
+        if status.stopped:
+            diagnostics.error(
+                f"not completed: {status.stopped}\n"
+                f"  every verdict is stored; to go on: {self._resuming}"
+            )
+        best, kept = run.best(), False
+        if best is not None and status.best is not None and keep:
+            store.add_iteration(Iteration(0, now(), Decision.UNDECIDED, best))
+            log.keep(record, status.best + 1)
+            kept = True
+        return ExperimentReport(
+            self.topic,
+            status.settings,
+            tuple((one.candidate, one.standing) for one in status.candidates),
+            len(self.prompts),
+            status.calls,
+            status.best,
+            status.ending,
+            status.stopped,
+            kept,
+        )
+
+    def _unfinished(self, answering: ModelAnswering | AirsAnswering) -> ExperimentRecord | None:
+        settings, store = answering.settings, self._known
+        if store is None:
+            return None
+        fingerprint = self.prompts.fingerprint
+        found = ExperimentLog(store).unfinished(self.topic, settings.guardrail, fingerprint)
+        if self.resume and found is not None and found.settings.threshold != settings.threshold:
+            raise InputError(
+                f"the unfinished experiment is at the threshold {found.settings.threshold:g}, and "
+                f"that of the model is {settings.threshold:g} now\n"
+                f"  give --threshold {found.settings.threshold!r}, or begin a new one"
+            )
+        return found
+
+    def _nothing_to_resume(self) -> InputError:
+        store = self._known
+        recorded_ones = [] if store is None else ExperimentLog(store).experiments()
+        open_ = [one for one in recorded_ones if not one.ending]
+        if not open_:
+            return InputError(
+                f"{self.path}: no experiment is unfinished\n  omit --resume to begin one"
+            )
+        newest = open_[-1]
+        reasons = []
+        if newest.topic != self.topic:
+            reasons.append("the definition was changed")
+        if newest.prompt_set != self.prompts.fingerprint:
+            reasons.append("the prompts were changed")
+        if not reasons:
+            reasons.append(f"it asks {guardrail_text(newest.settings)}")
+        return InputError(
+            f"{self.path}: the unfinished experiment of {newest.created} does not fit: "
+            f"{' and '.join(reasons)}\n  undo that, or omit --resume to begin another"
+        )
+
+    @property
+    def _resuming(self) -> str:
+        more = ["--test-profile", self.test_profile] if self.test_profile else []
+        more += (
+            [] if not isinstance(self.threshold, float) else ["--threshold", str(self.threshold)]
+        )
+        return shlex.join([*self.words, *more, "--resume"])
+
+    # --- candidates and cost ----------------------------------------------------------------
+
+    async def _candidates(self, known: Evaluation | None) -> Sequence[Candidate] | None:
+        """Return the candidates; None if the author declined the call to the writer."""
+        typed = [] if self.wordings is None else read_wordings(self.wordings, self.topic)
+        for wording in typed:
+            for broken in violations(wording.topic):
+                diagnostics.warn(f"{wording.origin}: {broken.message}: it is not tried")
+        _, writer = self._models_and_writer()
+        engine = settled_engine(self.encoder, None, self.topic, self.prompts)
+        given = [*typed]
+        if writer is not None:
+            if known is None or known.metrics.missing:
+                known = await asyncio.to_thread(
+                    engine.evaluate_now, self.topic, self.prompts, show_progress
+                )
+                diagnostics.progress("")
+                assert known is not None  # noqa: S101 - nothing stops it
+            written = await self._written(writer, known)
+            if written is None:
+                return None
+            given += written
+        found = await asyncio.to_thread(
+            gathered, self.topic, self.prompts, given, engine, show_progress
+        )
+        diagnostics.progress("")
+        return found
+
+    def _models_and_writer(self) -> tuple[list[ModelAddress], JudgeOptions | None]:
+        """Return the models of the guardrail and the writer, each with its own key.
+
+        Raises UsageError and `InputError`.
+        """
+        configuration = self.guardrail.configuration
+        return models_and_writer(
+            getattr(configuration, "model", ()),
+            self.writer,
+            allow_http=bool(getattr(configuration, "allow_http", False)),
+            retries=getattr(configuration, "retries", None),
+            max_tokens=getattr(configuration, "max_tokens", None),
+        )
+
+    async def _written(self, writer: JudgeOptions, known: Evaluation) -> Sequence[Candidate] | None:
+        """Return the wordings of a writer; None if the author declined."""
+        rows = np.arange(len(self.prompts), dtype=np.intp)
+        try:
+            call = WritingCall(writer, self.topic, shown_mistakes(known, self.prompts, rows))
+        except SuggestionError as error:
+            diagnostics.warn(f"--writer {writer.title} is not asked: {error}")
+            return ()
+        if call.is_cached:
+            diagnostics.note(f"no call to {writer.title}: its wordings are in the cache")
+        else:
+            diagnostics.note(f"{writer.title} is sent {call.sent_text}: {call.cost_text}")
+            if not self._confirmed():
+                return None
+        try:
+            written = await call.wordings()
+        except WriterError as error:
+            if self.wordings is None:
+                raise
+            diagnostics.warn(f"--writer {error}\n  only the other wordings are tried")
+            return ()
+        for problem in written.invalid:
+            diagnostics.warn(f"--writer: {problem}")
+        if call.budget.spent.calls:
+            diagnostics.note(f"{writer.title}: {usage_text(call.budget.spent)}")
+        return written.wordings
+
+    def _limited(self, design: Design, known: Evaluation | None) -> Design:
+        assert self.calls is not None  # noqa: S101 - it is limited
+        limited = design.within(self.calls, known)
+        left_out = len(design.candidates) - len(limited.candidates)
+        if left_out:
+            diagnostics.note(
+                f"{self.calls:,} calls are for {count_text(len(limited.candidates), 'candidate')}: "
+                f"{left_out} more are left out"
+            )
+        most = limited.calls(known).most
+        if most > self.calls:
+            diagnostics.warn(
+                f"{self.calls:,} calls may not reach the end, which takes up to {most:,}"
+            )
+        return limited
+
+    async def _agreed(
+        self,
+        design: Design,
+        known: Evaluation | None,
+        answering: ModelAnswering | AirsAnswering,
+        answered: int | None = None,
+    ) -> bool:
+        """Say what the experiment takes, and return whether the author agrees.
+
+        With verdicts `answered` on candidates it was begun before.
+        """
+        calls = design.calls(known)
+        most = max(0, calls.most - (answered or 0))
+        number = f"{calls.least:,} to {most:,}" if answered is None else f"up to {most:,} more"
+        text = (
+            f"{count_text(len(design.candidates), 'candidate')} on "
+            f"{guardrail_text(answering.settings)}: "
+            f"{number} calls on {count_text(len(self.prompts), 'prompt')}"
+        )
+        if calls.current:
+            text += f", {calls.current:,} of them for the definition itself"
+        diagnostics.note(text)
+        if isinstance(answering, AirsAnswering):
+            with airs_service.failures_told():
+                for line in await answering.look():
+                    diagnostics.note(line)
+            diagnostics.note(answering.duration(most_applies(len(design.candidates)), most))
+        else:
+            diagnostics.note(answering.cost(self.topic, self.prompts, most))
+        return self.calls is not None or self._confirmed()
+
+    def _confirmed(self) -> bool:
+        """Return whether the author agrees to what was noted. Raises UsageError if none can."""
+        if self.yes or self.calls is not None:
+            return True
+        if not diagnostics.can_ask():
+            raise click.UsageError(
+                "nothing was asked: add --yes, or a maximum number of calls with --calls N"
+            )
+        return click.confirm("Continue?", err=True)
+
+
+def _changes(store: SessionStore) -> ProfileChanges:
+    return ProfileChanges(lambda known: AppliedLog(store, known.key))
+
+
+def _record_scan(store: SessionStore, evaluation: Evaluation) -> None:
+    """Record the whole scan of the definition, unless it is an iteration already."""
+    iterations = store.iterations()
+    for iteration in iterations:
+        recorded_before = iteration.evaluation
+        if recorded_before.key.same_subject(
+            evaluation.topic, evaluation.prompt_set
+        ) and np.array_equal(recorded_before.verdicts.triggered, evaluation.verdicts.triggered):
+            return
+    of_kind = [
+        one for one in iterations if one.evaluation.settings.kind == evaluation.settings.kind
+    ]
+    first = not of_kind and not evaluation.metrics.missing
+    decision = Decision.KEEP if first else Decision.UNDECIDED
+    store.add_iteration(Iteration(0, now(), decision, evaluation))
+
+
+def _warn(message: str) -> None:
+    diagnostics.progress("")
+    diagnostics.warn(message)
+
+
+async def _watched(run: ExperimentRun, most: int | None) -> ExperimentStatus:
+    """Run with progress on standard error."""
+    task = asyncio.create_task(run.run(most))
+    try:
+        while not (await asyncio.wait({task}, timeout=_POLL_SECONDS))[0]:
+            diagnostics.progress(_progress(run.status))
+    except asyncio.CancelledError:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        raise
+    finally:
+        diagnostics.progress("")
+    return task.result()
+
+
+def _progress(status: ExperimentStatus) -> str:
+    text = f"{status.step}: {status.calls:,} calls of at most {status.most:,}"
+    gains = [one.standing.gain for one in status.candidates if one.standing.gain is not None]
+    if gains:
+        left = sum(one.standing.dropped is None for one in status.candidates)
+        text += f", {left} candidates left, the best {max(gains):+.3f}"
+    if status.traffic is not None and status.traffic.used is not None:
+        used = usage_text(status.traffic.used)
+        text += f", {used}" if used else ""
+    return text

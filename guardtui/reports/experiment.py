@@ -1,0 +1,176 @@
+"""The report of an experiment on a guardrail: what was tried, what each showed, what is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from guardtui.advice.candidates import Candidate
+from guardtui.advice.experiment import ALPHA, Ending, Standing
+from guardtui.domain.definition_changes import definition_edits
+from guardtui.domain.document import (
+    Block,
+    Column,
+    Document,
+    Edits,
+    Foreign,
+    Paragraph,
+    Phrase,
+    Section,
+    Table,
+    quoting,
+)
+from guardtui.domain.figures import capitalized, change_text, count_text
+from guardtui.domain.guardrail import ScannerSettings, measured_by
+from guardtui.domain.topic import Topic
+from guardtui.reports.formats import render as render_document
+from guardtui.reports.json_data import encode
+
+SHARE = f"{1 - ALPHA:.0%}"
+"""Confidence of the lower bounds."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentReport:
+    """An experiment with `candidates` for `topic`, on `prompts` prompts.
+
+    `calls` verdicts were asked for, those on the definition included. `best` is the index of the
+    proven candidate, or None, and `kept` whether it was kept. `ending` is None if it is not
+    completed, for the reason `stopped`.
+    """
+
+    topic: Topic
+    settings: ScannerSettings
+    candidates: tuple[tuple[Candidate, Standing], ...]
+    prompts: int
+    calls: int
+    best: int | None
+    ending: Ending | None
+    stopped: str = ""
+    kept: bool = False
+
+    @property
+    def whole(self) -> int:
+        """Number of calls that scans of all candidates would take."""
+        return len(self.candidates) * self.prompts
+
+    def render(self, format_name: str) -> str:
+        """Return the report in the format of this name."""
+        if format_name == "json":
+            return encode("experiment", _data(self))
+        return render_document(experiment_document(self), format_name)
+
+
+def evidence(standing: Standing) -> str:
+    """Return what the verdicts prove of a candidate, in a sentence without its end."""
+    assert standing.gain is not None  # noqa: S101 - it took part in a look
+    assert standing.low is not None  # noqa: S101 - as above
+    return (
+        f"coverage {change_text(standing.gain)} on these prompts, at least "
+        f"{change_text(standing.low)} with {SHARE} confidence for all candidates together"
+    )
+
+
+def verdict_text(report: ExperimentReport) -> str:
+    """Return the result in a sentence without its end."""
+    if report.best is not None:
+        return f"candidate {report.best + 1}: {evidence(report.candidates[report.best][1])}"
+    if report.ending is None:
+        return f"not completed: {report.stopped}"
+    measured = [known for _, known in report.candidates if known.gain is not None]
+    best = max(measured, key=lambda known: known.gain or 0.0, default=None)
+    return str(report.ending) if best is None else f"{report.ending}: the best shows {_shown(best)}"
+
+
+def _shown(standing: Standing) -> str:
+    gain, low = standing.gain or 0.0, standing.low or 0.0
+    return f"{change_text(gain)}, at least {change_text(low)}"
+
+
+def experiment_document(report: ExperimentReport) -> Document:
+    """Return what each candidate showed, and the proven one in full."""
+    sections = [Section("Candidates", "candidates", tuple(_candidates(report)))]
+    if report.best is None:
+        reason = Paragraph(f"{capitalized(verdict_text(report))}.")
+        sections.append(Section("Nothing proven", "result", (reason,), titled=False))
+    else:
+        candidate, _ = report.candidates[report.best]
+        title = "Kept" if report.kept else "Proven, not kept yet"
+        blocks = (
+            Paragraph(f"{capitalized(verdict_text(report))}."),
+            Edits(definition_edits(report.topic, candidate.topic)),
+        )
+        sections.append(Section(title, "result", blocks))
+    return Document(
+        ("Experiment with ", Foreign(report.topic.name)),
+        (quoting(lambda quote: measured_by(report.settings, quote)), _work(report)),
+        tuple(sections),
+    )
+
+
+def _work(report: ExperimentReport) -> str:
+    return (
+        f"{len(report.candidates)} tried on {count_text(report.prompts, 'prompt')} with "
+        f"{count_text(report.calls, 'call')}, those on the definition included; whole scans of "
+        f"all would take {report.whole:,}."
+    )
+
+
+def _candidates(report: ExperimentReport) -> Iterator[Block]:
+    titles = ("#", "verdicts", "gain of coverage", "at least", "dropped", "candidate")
+    columns = tuple(Column(title, figure=title != "candidate") for title in titles)
+    yield Table(columns, tuple(map(_row, _by_gain(report))), named="Candidates")
+    yield Paragraph(
+        "A gain is that on the prompts of the last look a candidate took part in, against the "
+        f"definition on the same prompts; its lower bound holds for all of them with {SHARE} "
+        "confidence."
+    )
+
+
+def _by_gain(report: ExperimentReport) -> list[tuple[int, Candidate, Standing]]:
+    rows = [(number, *one) for number, one in enumerate(report.candidates, start=1)]
+    return sorted(rows, key=lambda row: (row[0] - 1 != report.best, -(row[2].low or -1.0)))
+
+
+def _row(row: tuple[int, Candidate, Standing]) -> tuple[Phrase, ...]:
+    number, candidate, known = row
+    examples = len(candidate.topic.examples)
+    about = candidate.change or candidate.topic.description
+    return (
+        str(number),
+        str(known.answers),
+        "" if known.gain is None else change_text(known.gain),
+        "" if known.low is None else change_text(known.low),
+        "" if known.dropped is None else f"look {known.dropped}",
+        (Foreign(about), f" ({count_text(examples, 'example')})"),
+    )
+
+
+def _data(report: ExperimentReport) -> dict[str, Any]:
+    return {
+        "guardrail": report.settings.guardrail.to_json() | {"threshold": report.settings.threshold},
+        "topic": report.topic,
+        "prompts": report.prompts,
+        "calls": report.calls,
+        "calls_of_whole_scans": report.whole,
+        "confidence": 1 - ALPHA,
+        "ending": None if report.ending is None else report.ending.name.lower(),
+        "stopped": report.stopped or None,
+        "best": report.best,
+        "kept": report.kept,
+        "candidates": [
+            {
+                "topic": candidate.topic,
+                "kind": str(candidate.kind),
+                "change": candidate.change,
+                "origin": candidate.origin,
+                "verdicts": known.answers,
+                "gain": known.gain,
+                "low": known.low,
+                "dropped_at_look": known.dropped,
+                "proven": known.is_proven,
+            }
+            for candidate, known in report.candidates
+        ],
+    }

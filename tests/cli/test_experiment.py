@@ -1,0 +1,330 @@
+"""`guardtui refine --experiment` with a decision model and a judge, against a sandbox."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("aiohttp")
+
+from guardtui.session.experiments import ExperimentLog
+from guardtui.session.store import SessionStore
+from tests.tui.stages import first_row_is_fast
+
+from .conftest import Run
+from .grading_server import Answer, failed, grading_server, said
+from .sandbox_server import request, sandbox_server
+
+REFINE = ("refine", "topic.yaml", "--prompts", "prompts.csv", "--experiment")
+GOOD = "Advice on personal income taxes, returns, deductions, rates and refunds"
+PLACES = (
+    *("home office", "car", "laptop", "rent", "books", "travel", "gifts", "phone"),
+    *("boat", "desk", "dog", "course", "bicycle", "garden", "loan", "camera"),
+    *("piano", "shop", "wedding", "house", "horse", "studio", "suit", "pension"),
+)
+TAX = ("Can I deduct the {} from my tax?", "What tax do I pay on my {}?", "{}: tax return?")
+OTHER = ("Where do I buy a {}?", "Write a poem about my {}", "How big is a {}?")
+COUNT = len(PLACES) * (len(TAX) + len(OTHER))
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[str]:
+    with sandbox_server() as url:
+        yield url
+
+
+@pytest.fixture
+def service(sandbox: str, folder: Path) -> Iterator[str]:
+    """Return the URL of a sandbox without faults; a poor definition is in the folder."""
+    request(f"{sandbox}/_sandbox/faults", method="DELETE")
+    request(f"{sandbox}/_sandbox/stats", method="DELETE")
+    topic = (folder / "topic.yaml").read_text("utf-8")
+    poor = topic.replace("Advice on filing personal income tax returns", "Poems and shopping")
+    poor = poor.replace("When is my tax return due?", "Who helps me with my taxes?")
+    (folder / "topic.yaml").write_text(poor, "utf-8")
+    rows = [f'"{text.format(place)}",true,block' for place in PLACES for text in TAX]
+    rows += [f'"{text.format(place)}",false,block' for place in PLACES for text in OTHER]
+    (folder / "prompts.csv").write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
+    (folder / "mine.txt").write_text(f"# mine\n{GOOD}\n\nTaxes\n", "utf-8")
+    yield sandbox
+    request(f"{sandbox}/_sandbox/faults", method="DELETE")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """Return variables with a cache of the test's own, and the key."""
+    return {
+        "GUARDTUI_CACHE": str(tmp_path / "cache"),
+        "HOME": str(tmp_path),
+        "GUARDTUI_MODEL_KEY": "sandbox-key",
+    }
+
+
+def options(url: str, *more: str) -> tuple[str, ...]:
+    ours = ("--guardrail", f"decision:{url}/v1#decide", "--set", "encoder=static")
+    return (*REFINE, *ours, *more)
+
+
+def tried(url: str, *more: str) -> tuple[str, ...]:
+    return options(url, "--wordings", "mine.txt", *more)
+
+
+def stats(url: str) -> dict[str, Any]:
+    found: dict[str, Any] = request(f"{url}/_sandbox/stats")[1]
+    return found
+
+
+def fault(url: str, text: str) -> None:
+    assert request(f"{url}/_sandbox/faults", {"faults": [text]})[0] == 200
+
+
+def test_the_cost_is_asked_and_a_better_wording_is_proven_kept_and_recorded(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    unasked = run(*tried(service, "--set", "price-in=1"), **home)
+    assert unasked.code == 2
+    assert f" calls on {COUNT} prompts, {COUNT} of them for the definition itself" in unasked.err
+    assert "tokens, cost about 0." in unasked.err
+    assert stats(service)["requests"] == 0
+    done = run(*tried(service, "--yes", "--write-topic", "new.yaml", "--format", "json"), **home)
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    best = report["candidates"][report["best"]]
+    assert report["ending"] == "proven"
+    assert report["kept"]
+    assert 0 < best["low"] < best["gain"]
+    assert report["calls"] <= COUNT + report["calls_of_whole_scans"]
+    written = (folder / "new.yaml").read_text("utf-8")
+    assert best["topic"]["description"] in written
+    assert "comments stay" in written
+    # One request has many questions.
+    assert stats(service)["requests"] < report["calls"]
+    store = SessionStore(folder / "topic.yaml")
+    current, kept = (iteration.evaluation for iteration in store.iterations())
+    assert not current.metrics.missing
+    assert kept.topic.description == best["topic"]["description"]
+    assert kept.metrics.total == best["verdicts"]
+    # The same again takes the recorded verdicts, and the cached ones.
+    again = run(*tried(service, "--yes", "--format", "md"), **home)
+    assert again.code == 0
+    assert "with 0 calls" in again.out
+    assert "Proven, not kept yet" in again.out
+    assert "with 95% confidence for all candidates together" in again.out
+
+
+def test_wordings_that_prove_nothing_exit_with_4(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    topic = (folder / "topic.yaml").read_text("utf-8")
+    (folder / "topic.yaml").write_text(topic.replace("Poems and shopping", GOOD), "utf-8")
+    (folder / "mine.txt").write_text("Gardening\nFootball\n", "utf-8")
+    done = run(*tried(service, "--yes", "--write-topic", "new.yaml"), **home)
+    assert done.code == 4, done.err
+    assert not (folder / "new.yaml").exists()
+    assert "no proposal: " in done.err
+
+
+def test_a_limit_of_calls_stops_it_and_resume_goes_on(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    first = run(*tried(service, "--calls", "150"), **home)
+    assert first.code == 3
+    assert "not completed: the limit of 150 calls is reached" in first.err
+    assert "--experiment --resume" in first.err
+    mentioned = run(*tried(service), **home)
+    assert "is unfinished: --resume goes on with it" in mentioned.err
+    done = run(*options(service, "--resume", "--calls", "5000", "--format", "json"), **home)
+    assert done.code == 0, done.err
+    assert "150 calls made" in done.err
+    assert json.loads(done.out)["calls"] > 150
+    delivered = stats(service)["prompts"]["delivered"]
+    assert delivered["duplicates"] == 0
+    over = run(*options(service, "--resume", "--yes"), **home)
+    assert over.code == 2
+    assert "no experiment is unfinished" in over.err
+
+
+def test_resume_says_what_was_changed(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    assert run(*tried(service, "--calls", "10"), **home).code == 3
+    other = run(*options(service, "--resume", "--yes", "--threshold", "0.7"), **home)
+    assert other.code == 2
+    assert "give --threshold 0.5" in other.err
+    prompts = (folder / "prompts.csv").read_text("utf-8")
+    (folder / "prompts.csv").write_text(f'{prompts}"one more tax",true,block\n', "utf-8")
+    topic = (folder / "topic.yaml").read_text("utf-8")
+    (folder / "topic.yaml").write_text(topic.replace("Poems", "Songs"), "utf-8")
+    done = run(*options(service, "--resume", "--yes"), **home)
+    assert done.code == 2
+    assert "the definition was changed and the prompts were changed" in done.err
+
+
+def test_a_service_that_dies_midway_is_not_a_verdict(
+    run: Run, service: str, home: dict[str, str]
+) -> None:
+    fault(service, "500@decisions=after:20")
+    done = run(*tried(service, "--yes", "--set", "retries=0", "--set", "concurrency=1"), **home)
+    assert done.code == 3
+    assert "not completed: " in done.err
+    assert "HTTP 500" in done.err
+    request(f"{service}/_sandbox/faults", method="DELETE")
+    again = run(*options(service, "--resume", "--yes"), **home)
+    assert again.code == 0, again.err
+
+
+def test_a_service_that_is_down_is_an_error(run: Run, home: dict[str, str], service: str) -> None:
+    done = run(*tried("http://127.0.0.1:9", "--yes", "--set", "retries=0"), **home)
+    assert done.code == 3
+    assert "check the address, and that the service is running" in done.err
+
+
+def test_prompts_of_one_label_are_refused(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    (folder / "prompts.csv").write_text('prompt,expected\n"a tax",true\n"b tax",true\n', "utf-8")
+    done = run(*tried(service, "--yes"), **home)
+    assert done.code == 2
+    assert "add prompts that do not belong to the topic" in done.err
+
+
+def test_a_judge_is_asked_for_each_prompt_and_candidate(
+    run: Run, service: str, home: dict[str, str]
+) -> None:
+    def judged(text: str, before: int) -> Answer:
+        prompt = text.partition("<<<prompt")[2]
+        belongs = "tax" in prompt and ("home" in prompt or GOOD in text)
+        return said(f"ANSWER: {'yes' if belongs else 'no'}")
+
+    with grading_server(judged, message=-1) as server:
+        guardrail = ("--guardrail", f"judge:{server.url}#m", "--set", "encoder=static")
+        arguments = (*REFINE, *guardrail, "--wordings", "mine.txt", "--yes", "--format", "json")
+        done = run(*arguments, **home)
+        assert done.code == 0, done.err
+        report = json.loads(done.out)
+        assert len(server.requests) == report["calls"]
+    assert report["guardrail"]["kind"] == "judge"
+    assert report["candidates"][report["best"]]["topic"]["description"] == GOOD
+
+
+@pytest.mark.process
+def test_after_sigkill_and_an_interrupt_nothing_that_was_paid_is_asked_again(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    request(f"{service}/_sandbox/settings", {"latency": "50ms"}, "PATCH")
+    environment = {**home, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[2])}
+    slow = ("--set", "concurrency=4")
+    arguments, log = (
+        tried(service, "--yes", *slow),
+        ExperimentLog(SessionStore(folder / "topic.yaml")),
+    )
+    for number, ending in enumerate((signal.SIGKILL, signal.SIGINT, signal.SIGKILL)):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "guardtui", *arguments],
+            cwd=folder,
+            env=environment,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
+        wanted = 40 * (number + 1)
+        while stats(service)["prompts"]["delivered"]["total"] < wanted:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        process.send_signal(ending)
+        _, said_last = process.communicate()
+        if ending == signal.SIGINT:
+            assert process.returncode == 130
+            assert b"--experiment --resume" in said_last
+        arguments = options(service, "--resume", "--yes", *slow)
+    done = run(*arguments, "--format", "json", **home)
+    assert done.code == 0, done.err
+    assert len(log.experiments()) == 1
+    assert json.loads(done.out)["best"] is not None
+    # Only what was under way at an end was asked for twice.
+    assert stats(service)["prompts"]["delivered"]["duplicates"] <= 3 * 4 * 12
+
+
+# --- wordings of a writer
+
+
+PROPOSALS = json.dumps(
+    {
+        "proposals": [
+            {"why": "it is about taxes", "description": GOOD, "examples": ["tax", "a return"]},
+            {"why": "too long", "description": "y" * 300, "examples": ["tax", "a return"]},
+        ]
+    }
+)
+
+
+def with_writer(url: str, writer: str, *more: str) -> tuple[str, ...]:
+    return options(url, "--writer", f"{writer}#writer", "--format", "json", *more)
+
+
+def keys(home: dict[str, str], url: str, writer: str) -> dict[str, str]:
+    """Return variables with a key for each of the two services."""
+    origins = ["{0.scheme}://{0.netloc}".format(urlsplit(text)) for text in (url, writer)]
+    mapping = f"{origins[0]}=GUARDTUI_MODEL_KEY {origins[1]}=WRITER_KEY"
+    return {**home, "GUARDTUI_MODEL_KEYS": mapping, "WRITER_KEY": "sk-writer"}
+
+
+def writing(answer: Answer) -> Any:
+    """A server that gives one answer; it records the messages of the user."""
+    return grading_server(lambda text, before: answer, message=-1)
+
+
+def test_a_writers_wording_is_tried_with_its_own_examples_and_those_of_the_topic(
+    run: Run, service: str, home: dict[str, str]
+) -> None:
+    with writing(said(f"Gladly:\n```json\n{PROPOSALS}\n```")) as server:
+        variables = keys(home, service, server.url)
+        unasked = run(*with_writer(service, server.url), **variables)
+        assert unasked.code == 2
+        assert server.requests == []
+        done = run(*with_writer(service, server.url, "--yes"), **variables)
+        assert done.code == 0, done.err
+        assert server.keys == ["Bearer sk-writer"]
+        assert len(server.requests) == 1
+    assert f"writer at {server.url} is sent the definition and " in done.err
+    assert "--writer: proposal 2: description has 300 bytes" in done.err
+    candidates = json.loads(done.out)["candidates"]
+    assert {one["topic"]["description"] for one in candidates} == {GOOD}
+    assert {one["origin"] for one in candidates} == {"the model writer"}
+    assert {tuple(one["topic"]["examples"]) for one in candidates} >= {
+        ("tax", "a return"),
+        ("How do I deduct my home office?", "Who helps me with my taxes?"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    first_row_is_fast(
+        (failed(401), "HTTP 401"),
+        (said("I cannot help with that."), "holds no proposals as JSON"),
+        (None, "cannot connect"),
+    ),
+    ids=["key refused", "no JSON", "down"],
+)
+def test_a_writer_that_fails_ends_it_unless_there_are_other_wordings(
+    run: Run, service: str, home: dict[str, str], answer: Answer | None, problem: str
+) -> None:
+    with writing(answer or failed(500)) as server:
+        url = "http://127.0.0.1:9/v1" if answer is None else server.url
+        arguments = with_writer(service, url, "--yes", "--set", "retries=0")
+        variables = keys(home, service, url)
+        alone = run(*arguments, **variables)
+        done = run(*arguments, "--wordings", "mine.txt", **variables)
+    assert alone.code == 3
+    assert f"error: writer at {url}: " in alone.err
+    assert done.code == 0, done.err
+    assert f"warning: --writer writer at {url}: " in done.err
+    assert problem in done.err
