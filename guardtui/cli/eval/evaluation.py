@@ -269,7 +269,7 @@ def _baseline(request: EvalRequest) -> RecordedEvaluation | None:
     """Return the baseline. Raises `RecordedError`."""
     if request.baseline is None:
         return None
-    named = find_baseline(request.baseline, request.topic)
+    named = find_baseline(request.baseline, request.topic, request.guardrail.kind)
     if named.series is not None:
         click.echo(f"baseline: {named.series.text}", err=True)
     return named

@@ -16,7 +16,11 @@ from guardtui.app.editing.iteration_decisions import HistoryError, IterationDeci
 from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompt_reading import AS_WRITTEN
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
+from guardtui.files.prompt_files import load_prompts
+from guardtui.files.topic_files import load_topic
 from guardtui.session.session import Decision, Recorder
 from guardtui.session.store import SessionStore
 from tests.sessions import AIRS, Scanned, answers
@@ -36,7 +40,10 @@ def files(scanned: Scanned) -> EvaluatedFiles:
 
 def evaluated(scanned: Scanned, rows: slice = slice(None), right: float = 0.8) -> Evaluation:
     """Evaluate the file's definition on some rows; `right` is the share of right answers."""
-    prompts, topic = scanned.prompts, scanned.topic
+    return evaluation_of(scanned.topic, scanned.prompts, rows, right)
+
+
+def evaluation_of(topic: Topic, prompts: PromptSet, rows: slice, right: float) -> Evaluation:
     count = len(prompts)
     given = answers(prompts, topic.description)
     given[int(right * count) :] ^= 1
@@ -77,16 +84,20 @@ def test_other_verdicts_on_the_same_definition_are_another_iteration(scanned: Sc
 
 def at_random(folder: Path, seed: int, steps: int) -> dict[str, int]:
     """Record, keep and discard at random; return the verdicts recorded by description."""
-    scanned, chance = Scanned(folder), random.Random(seed)
-    topic = evaluated(scanned)
+    path, chance = folder / "topic.yaml", random.Random(seed)
+    about = EvaluatedFiles(path, folder / "tax.csv", AS_WRITTEN)
+    topic = load_topic(path).topic
+    evaluation = evaluation_of(
+        topic, load_prompts(folder / "tax.csv", topic.intent), slice(None), 0.8
+    )
     written: dict[str, int] = {}
     for step in range(steps):
         name = f"{seed} {step}"
-        definition = topic.topic.model_copy(update={"description": name})
-        record_evaluation(files(scanned), replace(topic, topic=definition))
-        written[name] = topic.metrics.total
+        definition = topic.model_copy(update={"description": name})
+        record_evaluation(about, replace(evaluation, topic=definition))
+        written[name] = evaluation.metrics.total
         try:
-            decisions = IterationDecisions(scanned.topic_path)
+            decisions = IterationDecisions(path)
             iteration = decisions.chosen(chance.choice(decisions.session.iterations).number)
             if chance.random() < 0.5:
                 decisions.keep(iteration)
