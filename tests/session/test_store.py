@@ -86,7 +86,8 @@ def test_verdicts_that_two_processes_add_to_an_iteration_are_all_kept(tmp_path: 
         triggered = np.full(count, Triggered.NOT_ASKED, np.int8)
         triggered[rows] = whole.evaluation.verdicts.triggered[rows]
         verdicts = replace(whole.evaluation.verdicts, triggered=triggered)
-        return replace(whole, evaluation=replace(whole.evaluation, verdicts=verdicts))
+        made: Iteration = replace(whole, evaluation=replace(whole.evaluation, verdicts=verdicts))
+        return made
 
     store.add_iteration(replace(some(slice(0, 0)), decision=Decision.UNDECIDED))
     store.complete_iteration(some(slice(0, 4)))
