@@ -18,7 +18,10 @@ from guardtui.app.editing.definition_lint import DefinitionLint
 from guardtui.app.editing.evaluations import Evaluations, LiveUserMetrics
 from guardtui.app.editing.preview import Preview
 from guardtui.app.editing.workspace_sync import CompanionTopics, WorkspaceSync
+from guardtui.app.experiments.guardrail import ExperimentGuardrails
 from guardtui.app.experiments.interrupted import offer_reverts
+from guardtui.app.experiments.session_experiments import UNDER_WAY as EXPERIMENT_UNDER_WAY
+from guardtui.app.experiments.session_experiments import Experiments
 from guardtui.app.guardrails.choosing import Guardrails
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.guardrails.remote import RemoteOptions
@@ -27,7 +30,7 @@ from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.reporting import Reporting
 from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.scan.record import MeasuredDefinitions, ScanResults
-from guardtui.app.scan.run import Scans
+from guardtui.app.scan.run import UNDER_WAY, Scans
 from guardtui.app.state import AppState, with_session
 from guardtui.domain.operating_point import (
     FITTED,
@@ -99,7 +102,14 @@ class Services:
         self.refinement = Refinements(context, self.forecasting)
         self.surveys = PromptSurveys(context)
         self.wordings = WordingTrials(context, self.connections, self.refinement)
-        self.ideas = IdeaAdvice(context, self.refinement, self.sync, self.surveys, self.connections)
+        self.ideas = IdeaAdvice(
+            context,
+            self.refinement,
+            self.sync,
+            self.surveys,
+            self.connections,
+            lambda: self.experiments.next_step,
+        )
         self.measured = MeasuredDefinitions(context)
         self.decisions = Decisions(
             context,
@@ -109,10 +119,23 @@ class Services:
             self.connections,
             self.deployment.restore,
         )
-        self.remote_topics = RemoteTopics(
-            context, self.connections, self.changes, lambda: self.scans.under_way
+        self.experiments = Experiments(
+            context,
+            ExperimentGuardrails(
+                context, self.connections, self.changes, results, lambda: self.scans.rate
+            ),
+            self.wordings,
+            self.scans,
+            self.preview,
+            self.decisions,
+            self.sync,
         )
-        self.guardrails = Guardrails(self.connections, self.scans, author, path)
+        self.remote_topics = RemoteTopics(
+            context, self.connections, self.changes, lambda: self.guardrail_in_use
+        )
+        self.guardrails = Guardrails(
+            self.connections, self.scans, author, path, lambda: self.guardrail_in_use
+        )
         self.reporting = Reporting(context, self.companions, metrics, self.connections)
         for listener in (
             self.scans,
@@ -127,6 +150,11 @@ class Services:
     def state(self) -> AppState:
         """The newest state."""
         return self.store.state
+
+    @property
+    def guardrail_in_use(self) -> bool:
+        """Whether a scan or an experiment is under way."""
+        return self.scans.under_way or self.experiments.under_way
 
     async def open(self) -> None:
         """Start: restore the draft, record the file's definition, show a preview."""
@@ -188,18 +216,20 @@ class Services:
     async def let_go(self, name: str) -> bool:
         """Prepare for opening the topic `name`; return whether nothing would be lost.
 
-        A running scan is confirmed by the author; unsaved edits stay as a draft, which is offered
-        again when this topic is opened.
+        A running scan or experiment is stopped if the author agrees; unsaved edits stay as a
+        draft, which is offered again when this topic is opened.
         """
-        if self.scans.under_way:
+        if self.guardrail_in_use:
+            what = UNDER_WAY if self.scans.under_way else EXPERIMENT_UNDER_WAY
             question = Confirm(
-                f"A scan is under way. Stop it and open {name}?\nThe verdicts so far are kept.",
+                f"{what} Stop it and open {name}?\nThe verdicts so far are kept.",
                 "Stop and open",
                 "Cancel",
             )
             if not await self.author.ask(question):
                 return False
             await self.scans.finish()
+            await self.experiments.finish()
         await self.editing.finish_typing()
         await self.sync.finish()
         try:
@@ -217,6 +247,7 @@ class Services:
         await self.sync.finish()
         self.forecasting.close()
         await self.engine.close()
+        await self.experiments.finish()
         await self.changes.close()
         await self.scans.close()
         self.workspace.store.close()

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from guardtui.advice.lint_advice import Advice
 from guardtui.app.advice.ideas import Ideas
+from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.estimates import PartialRates
 from guardtui.domain.evaluation import Evaluation
@@ -84,8 +85,8 @@ class AppState:
     `evaluated`, which may be older than `prompts` while a new evaluation is under way. `figures` is
     None while the user's own metrics are being computed. `fit` is the fit behind the threshold of
     the evaluation, if any, and `series` what the best iteration was chosen from. With a `forecast`,
-    the `evaluation` holds the likelier verdicts of the forecast guardrail. `ideas` are for the
-    definition that they name.
+    the `evaluation` holds the likelier verdicts of the forecast guardrail. `ideas` and the
+    `experiment` are for the definition that they name.
     """
 
     topic: Topic
@@ -102,6 +103,7 @@ class AppState:
     fit: ThresholdFit | None = None
     series: BestOfSeries | None = None
     scan: ScanStatus | None = None
+    experiment: ExperimentStatus | None = None
     connection: Connection | None = None
     companions: Companions | None = None
     advice: tuple[Advice, ...] = ()

@@ -146,11 +146,18 @@ def prepared(
 
         if not sandbox or remote is None:
             return run_app(topic, prompts, encoder, threshold, config, remote, measures, reading)
+        from guardtui.app.guardrails.named import NamedGuardrail
         from guardtui.cli.sandbox import sandbox_process
 
         with sandbox_process() as environment:
             # No settings of the author's own account apply.
-            practice = replace(remote, environment=environment, config=Path(os.devnull, "none"))
+            practice = replace(
+                remote,
+                environment=environment,
+                config=Path(os.devnull, "none"),
+                # Not what was chosen for this topic before.
+                guardrail=remote.guardrail or NamedGuardrail("", remote.airs),
+            )
             return run_app(topic, prompts, encoder, threshold, config, practice, measures, reading)
 
     return start

@@ -151,7 +151,7 @@ def _proposals(advised: Sequence[Proposal]) -> Iterator[Block]:
         (
             str(number),
             proposal.gain.text,
-            *([proposal.forecast.text.partition(": ")[2] if proposal.forecast else ""] * known),
+            *_forecast_cell(proposal, known=known),
             str(len(proposal.fixes)),
             str(len(proposal.regressions)),
             Foreign("; ".join(proposal.changes)),
@@ -161,6 +161,12 @@ def _proposals(advised: Sequence[Proposal]) -> Iterator[Block]:
     yield Table(columns, rows, named="Proposals")
     if len(advised) > _LISTED:
         yield Paragraph(f"… and {len(advised) - _LISTED} more (in JSON).")
+
+
+def _forecast_cell(proposal: Proposal, *, known: bool) -> tuple[str, ...]:
+    if not known:
+        return ()
+    return ("" if proposal.forecast is None else proposal.forecast.text.partition(": ")[2],)
 
 
 def _first(current: Topic, best: Proposal) -> Iterator[Block]:

@@ -163,7 +163,7 @@ def folders(folder: Path) -> Iterator[Path]:
             patch.setenv(f"GUARDTUI_{name.upper()}", str(folder / name))
         patch.setenv("GUARDTUI_CONFIG", str(folder / "config.yaml"))
         freeze(patch)
-        patch.setattr("guardtui.tui.advice.ideas.Search", Unfinished)
+        patch.setattr("guardtui.app.advice.refinement.Search", Unfinished)
         yield write_topic(folder)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -187,11 +188,13 @@ class IdeaAdvice:
         sync: WorkspaceSync,
         surveys: PromptSurveys,
         connections: Connections,
+        experiment: Callable[[], str] = lambda: "",
     ) -> None:
+        """`experiment` returns the experiment that could be made, in words, or ""."""
         self._store, self._jobs = context.store, context.jobs
         self._editing, self._author = context.editing, context.author
         self._refinement, self._sync, self._surveys = refinement, sync, surveys
-        self._connections = connections
+        self._connections, self._experiment = connections, experiment
         self.pause = PAUSE
         self._found: _Found | None = None
         self._wordings: MeasuredWordings | None = None
@@ -301,6 +304,7 @@ class IdeaAdvice:
             () if wordings is None else wordings.proposals,
             writer.models[0].name if writer is not None and wordings is None else "",
             frozenset(self._discarded),
+            self._experiment(),
         )
         ideas = ideas if wordings is None else replace(ideas, notes=wordings.notes)
         likely = any(idea.gain is not None and idea.gain.likely for idea in ideas.ranked)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_wordings import Shown, SuggestionError, shown_mistakes
 from guardtui.advice.objective import Rows, Stopped
 from guardtui.advice.proposals import Proposal, propose_wordings
 from guardtui.app.advice.refinement import Measure, Refinements
-from guardtui.app.advice.wordings import (
-    WriterError,
-    WritingCall,
-    typed_wordings,
-)
+from guardtui.app.advice.wordings import WriterError, WritingCall, typed_wordings
 from guardtui.app.context import Context
 from guardtui.app.guardrails.choice import BEFORE, with_writer
 from guardtui.app.guardrails.connections import Connections
@@ -54,9 +52,9 @@ class WordingRequest:
 class TypeWordings(Question[WordingRequest]):
     """A question for the author's own descriptions, and the language model that writes more.
 
-    `offered` is the initial answer, with the origins of its writer and of the writer's key.
-    `no_keyring` is why a key cannot be stored, `problem` why the last answer was invalid; each may
-    be "".
+    `tried_on` is the guardrail of an experiment with them, "" if they are ideas. `offered` is the
+    initial answer, with the origins of its writer and of the writer's key. `no_keyring` is why a
+    key cannot be stored, `problem` why the last answer was invalid; each may be "".
     """
 
     offered: WordingRequest = WordingRequest()
@@ -64,6 +62,7 @@ class TypeWordings(Question[WordingRequest]):
     key_origin: str = ""
     no_keyring: str = ""
     problem: str = ""
+    tried_on: str = ""
 
 
 # --- a trial ------------------------------------------------------------------------------
@@ -71,9 +70,9 @@ class TypeWordings(Question[WordingRequest]):
 
 @dataclass(frozen=True, eq=False)
 class MeasuredWordings:
-    """Wordings of `topic` as proposals, by descending lower bound.
+    """Wordings of `topic` as proposals by `measure`, by descending lower bound.
 
-    `notes` say how they are measured by `measure`, and which wordings were invalid.
+    `notes` say how they were measured, and which wordings were invalid.
     """
 
     topic: Topic
@@ -83,7 +82,7 @@ class MeasuredWordings:
 
     def serves(self, topic: Topic, measure: Measure) -> bool:
         """Return whether they can stand beside edits of a definition by this measure."""
-        return self.topic == topic and self.measure == measure
+        return self.topic == topic and self.measure is measure
 
     @property
     def advised(self) -> tuple[Proposal, ...]:
@@ -151,16 +150,20 @@ class WordingTrials:
         self._connections, self._refinement = connections, refinement
         self._declined = False
 
-    async def begin(self) -> WordingDraft | None:
+    async def begin(self, tried_on: str = "") -> WordingDraft | None:
         """Ask the author for own wordings and a writer; None if dismissed.
 
-        The author also agrees to a call to the writer, which is not made yet. Raises WordingError,
-        RefinementError, ScannerError and StoreError.
+        They are for an experiment on the guardrail `tried_on`, or ideas. The author also agrees to
+        a call to the writer, which is not made yet. Raises RefinementError, ScannerError and
+        StoreError.
         """
         topic = await self._editing.finish_typing()
         prompts = self._workspace.prompts
-        rows = (await self._refinement.measure()).rows.chosen_on
-        request = await self._ask()
+        if tried_on:
+            rows = np.arange(len(prompts), dtype=np.intp)
+        else:
+            rows = (await self._refinement.measure()).rows.chosen_on
+        request = await self._ask(tried_on)
         if request is None:
             return None
         typed = tuple(typed_wordings(request.text, topic, "as typed"))
@@ -169,9 +172,9 @@ class WordingTrials:
             return None
         return draft
 
-    async def _ask(self) -> WordingRequest | None:
+    async def _ask(self, tried_on: str) -> WordingRequest | None:
         """Ask until the writer is valid, and use it; None if dismissed. Raises StoreError."""
-        question = await self._question()
+        question = await self._question(tried_on)
         while (answer := await self._author.ask(question)) is not None:
             request = replace(answer, writer=answer.writer.strip(), key=answer.key.strip())
             self._declined = not request.writer
@@ -179,16 +182,23 @@ class WordingTrials:
                 if request.writer:
                     await self._use(request)
             except (GuardtuiError, ValueError) as error:
-                question = TypeWordings(request, no_keyring=question.no_keyring, problem=str(error))
+                question = replace(
+                    question, offered=request, origin="", key_origin="", problem=str(error)
+                )
             else:
                 return request
         return None
 
-    async def _question(self) -> TypeWordings:
+    async def _question(self, tried_on: str) -> TypeWordings:
         connections = self._connections
         if self._declined:
-            return TypeWordings(no_keyring=await asyncio.to_thread(why_no_keyring))
-        return await asyncio.to_thread(offered, connections.options, connections.remembered_writer)
+            return TypeWordings(
+                tried_on=tried_on, no_keyring=await asyncio.to_thread(why_no_keyring)
+            )
+        question = await asyncio.to_thread(
+            offered, connections.options, connections.remembered_writer
+        )
+        return replace(question, tried_on=tried_on)
 
     async def _use(self, request: WordingRequest) -> None:
         """Use the writer, and store its typed key if requested; the key comes first."""

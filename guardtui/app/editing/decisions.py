@@ -148,6 +148,16 @@ class Decisions:
             file = self._workspace.topic_file.path.name
             self._author.notify(f"Kept as #{number} and saved to {file}")
 
+    async def keep_measured(self, evaluation: Evaluation) -> None:
+        """Record the current definition, which an experiment has proven better, as kept.
+
+        It is saved to the topic file. Raises StoreError.
+        """
+        await self.learn()
+        await self._write_kept(evaluation, None)
+        self._decided()
+        self._preview.request()
+
     async def discard(self) -> None:
         """Record the definition as discarded and restore the best one."""
         await self.learn()

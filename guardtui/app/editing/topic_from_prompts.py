@@ -13,6 +13,7 @@ from guardtui.app.editing.new_topic import reserved, unwritable
 from guardtui.app.editing.workspace_sync import taken_prompts
 from guardtui.domain.example_prompts import named_examples, normalised
 from guardtui.domain.figures import capitalized, count_text
+from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompt_edit import Remove
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet
@@ -136,10 +137,14 @@ def _take_out(workspace: Workspace, chosen: bool, undo_hint: str) -> str:
     except FileError as problem:
         return f"{subject} of {name}, still measured: {problem.problem}."
     verb = "taken out of" if chosen else "left"
-    return (
+    text = (
         f"{subject} {verb} {name} ({undo_hint}its backup is in .guardtui/backups): "
         "an example always matches."
     )
+    left = int(workspace.prompts.expected.sum())
+    if left < LABELS_AT_LEAST <= left + len(keys):
+        text += f" {left} that belong are left: with {LABELS_AT_LEAST} the threshold is fitted."
+    return text
 
 
 def central_prompts(prompts: PromptSet, topic: Topic) -> list[str]:
@@ -153,7 +158,7 @@ def central_prompts(prompts: PromptSet, topic: Topic) -> list[str]:
     positives = prompts.prompts.filter(prompts.expected)
     if len(positives) < 4:
         return []
-    wanted = 3 if len(positives) >= 10 else 2
+    wanted = 3 if len(positives) >= LABELS_AT_LEAST + 3 else 2  # the others teach the threshold
     room = TOTAL_BYTES - DESCRIPTION_BYTES - byte_length(topic.name)
     others = set(normalised(prompts.prompts.filter(~prompts.expected)).to_list())
     texts = list(dict.fromkeys(positives.to_list()))

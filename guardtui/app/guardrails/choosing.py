@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 from guardtui.app.guardrails.check_result import CheckResult
@@ -24,9 +25,17 @@ from guardtui.app.scan.run import Scans
 class Guardrails:
     """Lists, checks, saves and changes the guardrail used by scans of a topic."""
 
-    def __init__(self, connections: Connections, scans: Scans, author: Author, topic: Path) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        scans: Scans,
+        author: Author,
+        topic: Path,
+        in_use: Callable[[], bool],
+    ) -> None:
+        """`in_use` returns whether a scan or an experiment is under way."""
         self._connections, self._scans, self._author = connections, scans, author
-        self._topic = topic
+        self._topic, self._in_use = topic, in_use
 
     @property
     def refusal(self) -> str:
@@ -57,8 +66,9 @@ class Guardrails:
         The screen is updated. Raises as `check`, KeyringError and FileError, before any change of
         the session.
         """
-        if self._scans.under_way:
-            raise GuardrailError("A scan is under way: let it end, or stop it first")
+        if self._in_use():
+            what = "A scan" if self._scans.under_way else "An experiment"
+            raise GuardrailError(f"{what} is under way: let it end, or stop it first")
         guardrail = request.guardrail
         options = await asyncio.to_thread(
             with_guardrail, self._connections.options, guardrail, request.key

@@ -86,6 +86,11 @@ class Scans:
         """Whether the scan is paused."""
         return self.results.evaluator is not None and self.results.evaluator.held
 
+    @property
+    def rate(self) -> float | None:
+        """Last measured rate in prompts a second, or None."""
+        return self._planning.rate
+
     # --- actions of the author ------------------------------------------------------------
 
     def scan(self) -> None:

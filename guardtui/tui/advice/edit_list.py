@@ -64,4 +64,8 @@ class EditList(Modal[Taken | None], Generic[Taken]):
 
     @on(OptionList.OptionSelected)
     def chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._edits[event.option_index][0])
+        self.take(event.option_index)
+
+    def take(self, index: int) -> None:
+        """Do what Enter does with the highlighted edit."""
+        self.dismiss(self._edits[index][0])

@@ -329,6 +329,8 @@ class IdeaFeature:
             await self._advice.take(ideas.topic, idea.proposal)
         elif idea.kind is IdeaKind.CHECK:
             self._window.perform("check_flips")
+        elif idea.kind is IdeaKind.EXPERIMENT:
+            self._window.perform("experiment")
         elif idea.kind is IdeaKind.LABEL:
             self._window.panes.show("results")
             self._window.panes.results.pick(

@@ -1,4 +1,4 @@
-"""A running search, call or trial of wordings, with its progress; Escape ends it."""
+"""A running search or call, with its progress; Escape ends it."""
 
 from __future__ import annotations
 

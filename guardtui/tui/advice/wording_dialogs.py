@@ -14,8 +14,8 @@ from guardtui.tui.inputs.fields import EdgeTextArea, LineInput, SecretInput, Tog
 from guardtui.tui.kit.form import FormDialog, row
 from guardtui.tui.kit.inert import Label, Static
 
+_WHO = 40  # characters of a guardrail
 _ORIGIN = 24  # cells of the origin of a value
-_SHOWN = 300  # characters of a wording
 
 
 class WordingsDialog(FormDialog[WordingRequest | None]):
@@ -43,10 +43,13 @@ class WordingsDialog(FormDialog[WordingRequest | None]):
         self._keys_shown = Vertical(id="writer-keys")
 
     def fields(self) -> ComposeResult:
-        yield Label(
-            "Your own descriptions, one a line (none are needed). They and those of a writer are "
-            "measured like other edits."
-        )
+        about = "They and those of a writer are measured like other edits."
+        if who := self._question.tried_on:
+            about = (
+                f"They and those of a writer are tested on {display_start(who, _WHO)}, each with "
+                "subsets of its examples; without any, the engine's best edits are."
+            )
+        yield Label(f"Your own descriptions, one a line (none are needed). {about}")
         yield self._text
         yield row("Writer", self._writer, self._origin)
         with self._keys_shown:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from guardtui.app.editing.preview import needs_all
+from guardtui.app.experiments.session_experiments import UNDER_WAY as EXPERIMENT_UNDER_WAY
 from guardtui.app.scan.run import NO_SCAN, UNDER_WAY
 from guardtui.app.services import Services
 from guardtui.domain.guardrail import REMOTE
@@ -29,12 +30,13 @@ class Availability:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._refusals: Mapping[str, Callable[[], str]] = {
-            "scan": lambda: UNDER_WAY if services.scans.under_way else "",
-            "scan_options": lambda: UNDER_WAY if services.scans.under_way else "",
-            "check_flips": lambda: UNDER_WAY if services.scans.under_way else "",
-            "scan_missing": lambda: services.scans.missing_refusal,
-            "pause_scan": lambda: "" if services.scans.results.scanning else NO_SCAN,
-            "stop_scan": lambda: "" if services.scans.under_way else NO_SCAN,
+            "scan": self._in_use,
+            "scan_options": self._in_use,
+            "check_flips": self._in_use,
+            "scan_missing": lambda: self._in_use() or services.scans.missing_refusal,
+            "experiment": lambda: UNDER_WAY if services.scans.under_way else "",
+            "pause_scan": lambda: "" if self._is_asked else NO_SCAN,
+            "stop_scan": lambda: "" if services.guardrail_in_use else NO_SCAN,
             "undo": lambda: "" if services.session.can_undo else "Nothing to undo.",
             "redo": lambda: "" if services.session.can_redo else "Nothing to redo.",
             "to_regression": self._no_regressions,
@@ -47,6 +49,15 @@ class Availability:
         known = self._refusals.get(method)
         waiting = self._still_embedding() if method in NEEDS_ALL else ""
         return waiting or (known() if known is not None else "")
+
+    def _in_use(self) -> str:
+        if self._services.experiments.under_way:
+            return EXPERIMENT_UNDER_WAY
+        return UNDER_WAY if self._services.scans.under_way else ""
+
+    @property
+    def _is_asked(self) -> bool:
+        return self._services.experiments.running or self._services.scans.results.scanning
 
     def _still_embedding(self) -> str:
         waiting = self._services.engine.waiting(self._services.workspace.prompts)

@@ -14,6 +14,7 @@ from guardtui.app.services import Services
 from guardtui.tui.advice.ideas import IdeaFeature
 from guardtui.tui.airs.feature import AirsTopicsFeature
 from guardtui.tui.editor.feature import DefinitionFeature
+from guardtui.tui.experiments.feature import ExperimentFeature
 from guardtui.tui.guardrail.dialog import GuardrailFeature
 from guardtui.tui.main.availability import NEEDS_ALL, Availability
 from guardtui.tui.main.engine_progress import EngineProgress
@@ -71,6 +72,7 @@ class Features:
         self.files = WorkspaceFeature(services, window)
         guardrail = GuardrailFeature(services, window)
         self.scanning = ScanFeature(services, window, guardrail)
+        self.experiments = ExperimentFeature(services, window, guardrail)
         self.tour = TourFeature(window)
         self.loaded: dict[str, Feature] = {}
         """Features of `ON_DEMAND` that were needed so far, by their entry."""
@@ -82,6 +84,7 @@ class Features:
             self.side,
             self.progress,
             self.scanning,
+            self.experiments,
             guardrail,
             AirsTopicsFeature(services, window),
             self.files,

@@ -11,11 +11,13 @@ from textual.screen import ModalScreen
 from guardtui.app.advice.wording_trials import TypeWordings
 from guardtui.app.airs.profile_changes import ShowChanges
 from guardtui.app.airs.remote_topics import ShowTopic
+from guardtui.app.experiments.status import ExperimentPlan
 from guardtui.app.ports import Choose, ChooseAnswer, Confirm, Question
 from guardtui.app.scan.plan import FlipPlan, ScanPlan
 from guardtui.domain.text import display_text
 from guardtui.tui.advice.wording_dialogs import WordingsDialog
 from guardtui.tui.airs.dialogs import changes_dialog, topic_dialog
+from guardtui.tui.experiments.dialogs import ExperimentPlanDialog
 from guardtui.tui.kit.dialogs import AnswersDialog, ChoiceDialog, ConfirmDialog
 from guardtui.tui.scan.dialogs import FlipDialog, ScanDialog
 
@@ -42,6 +44,7 @@ DIALOGS: Mapping[type[Question[Any]], Callable[[Any], ModalScreen[Any]]] = {
     ScanPlan: ScanDialog,
     FlipPlan: FlipDialog,
     TypeWordings: WordingsDialog,
+    ExperimentPlan: ExperimentPlanDialog,
     ShowChanges: changes_dialog,
     ShowTopic: topic_dialog,
 }

@@ -161,9 +161,11 @@ class MainScreen(Screen[None]):
 
     @property
     def footer_first(self) -> tuple[str, ...]:
-        """Actions that come first in the footer: those of a running or stopped scan."""
+        """Actions that come first in the footer: those of a scan or an experiment."""
         if self.features is None:
             return ()
+        if first := self.features.experiments.footer:
+            return first
         scans = self.services.scans
         if scans.under_way:
             return ("pause_scan", "stop_scan") if scans.results.scanning else ("stop_scan",)
@@ -173,7 +175,7 @@ class MainScreen(Screen[None]):
     @property
     def footer_without(self) -> tuple[str, ...]:
         """Actions that the footer leaves out because they would be refused."""
-        running = self.features is not None and self.services.scans.under_way
+        running = self.features is not None and self.services.guardrail_in_use
         return ("scan",) if running else ()
 
     def on_key(self, event: Key) -> None:
@@ -285,11 +287,13 @@ class MainScreen(Screen[None]):
         features.header.draw()
         self.set_interval(POLL_EVERY, features.progress.poll)
         self.set_interval(POLL_EVERY, features.scanning.poll)
+        self.set_interval(POLL_EVERY, features.experiments.poll)
         self.call_after_refresh(self._begin)
 
     @work(exclusive=True, group="begin")
     async def _begin(self) -> None:
         await self.services.open()
+        await self._loaded.experiments.announce()
         if self.services.workspace.opening_note:
             return  # on a small screen another message would hide it
         if self._greeting is Greeting.TOUR and self._loaded.tour.box is None:
@@ -315,6 +319,7 @@ class MainScreen(Screen[None]):
         from guardtui.tui.main.exit_report import exit_report
 
         await self.services.editing.finish_typing()
+        await self.services.experiments.finish()
         try:
             await asyncio.to_thread(workspace.save_draft, always=True)
         except StoreError as problem:

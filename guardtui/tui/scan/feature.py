@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
+from guardtui.app.experiments.session_experiments import UNDER_WAY, Experiments
 from guardtui.app.problems import problems_shown
+from guardtui.app.scan.run import Scans
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus, StopReason
+from guardtui.tui.experiments.text import experiment_text
 from guardtui.tui.guardrail.dialog import GuardrailFeature
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.scan.pane import with_counts_of
+from guardtui.tui.scan.pane import scan_text, with_counts_of
 
 _RESUMING = {
     "scan": "scans",
@@ -21,28 +25,42 @@ _RESUMING = {
 
 
 class ScanFeature:
-    """Starts, pauses and stops scans, and shows `AppState.scan`."""
+    """Starts, pauses and stops scans, and shows `AppState.scan` and `AppState.experiment`."""
 
-    follows = ("scan", "evaluation")
+    follows = ("scan", "evaluation", "experiment", "topic")
 
     def __init__(self, services: Services, window: Window, guardrail: GuardrailFeature) -> None:
         """`guardrail` asks for a guardrail if none is configured."""
         self._window, self._scans, self._store = window, services.scans, services.store
+        self._experiments = services.experiments
         self._guardrails, self._guardrail = services.guardrails, guardrail
         scans = services.scans
         self._known = (False, False)
         self.actions: Mapping[str, ActionMethod] = {
             "scan": lambda: self._with_guardrail(scans.scan),
             "scan_options": lambda: self._with_guardrail(scans.scan_options),
-            "scan_missing": scans.scan_missing,
+            "scan_missing": lambda: self._unless_experimenting(scans.scan_missing),
             "check_flips": lambda: self._with_guardrail(scans.check_flips),
-            "pause_scan": scans.pause,
-            "stop_scan": scans.stop,
+            "pause_scan": lambda: self._asking.pause(),
+            "stop_scan": lambda: self._asking.stop(),
             "swap_preview": scans.swap_preview,
         }
 
+    @property
+    def _asking(self) -> Scans | Experiments:
+        return self._experiments if self._experiments.under_way else self._scans
+
     def _with_guardrail(self, scan: Callable[[], None]) -> None:
         """Scan; without a guardrail the author chooses one first."""
+        self._unless_experimenting(lambda: self._scan_or_choose(scan))
+
+    def _unless_experimenting(self, scan: Callable[[], None]) -> None:
+        if self._experiments.under_way:
+            self._window.notify(UNDER_WAY)
+        else:
+            scan()
+
+    def _scan_or_choose(self, scan: Callable[[], None]) -> None:
         with problems_shown(self._window):
             reason = "" if self._scans.under_way else self._guardrails.refusal
             if reason:
@@ -55,8 +73,18 @@ class ScanFeature:
             scan()
 
     def state_changed(self, old: AppState, new: AppState) -> None:
-        """Show the progress of the scan."""
-        if not self._window.is_running or new.scan is old.scan is None:
+        """Show the progress of the scan, or else of the experiment."""
+        if not self._window.is_running:
+            return
+        experiment = new.experiment
+        if new.scan is None and experiment is not None:
+            edited = new.topic != experiment.topic
+            keys = "" if self._experiments.running else self._window.first_key("experiment")
+            self._window.panes.scan.show(
+                lambda width: experiment_text(experiment, width, edited=edited), keys
+            )
+            return
+        if new.scan is old.scan is None and experiment is old.experiment:
             return
         status = with_counts_of(new.evaluation, new.scan)
         stopped = None if new.scan is None else new.scan.stopped
@@ -64,7 +92,8 @@ class ScanFeature:
         if stopped is not None:
             action = self.resume_action or "scan"
             keys = f"{self._window.first_key(action)} {_RESUMING[action]}"
-        self._window.panes.scan.show(status, keys)
+        line = None if status is None else partial(scan_text, status)
+        self._window.panes.scan.show(line, keys)
         if stopped is StopReason.EDIT and new.scan is not None and new.scan is not old.scan:
             scan_key, undo_key = self._window.first_key("scan"), self._window.first_key("undo")
             self._window.notify(

@@ -1,7 +1,8 @@
-"""The progress line of a remote scan: progress, rate, requests in flight, errors."""
+"""The progress line of a remote scan or experiment: progress, rate, requests in flight, errors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,12 +33,12 @@ class ScanPane(Static):
     def __init__(self) -> None:
         super().__init__("", id="scan")
 
-    def show(self, state: ScanStatus | None, keys: str = "") -> None:
-        """Show the status, and the key that resumes the scan; None hides the line."""
-        self.set_class(state is not None, "active")
-        if state is not None:
+    def show(self, line: Callable[[int], Text] | None, keys: str = "") -> None:
+        """Show a line for so many columns, and the keys that follow; None hides it."""
+        self.set_class(line is not None, "active")
+        if line is not None:
             width = self.app.size.width
-            text = scan_text(state, width)
+            text = line(width)
             if keys:
                 # The words are cut, never the key.
                 text.truncate(max(0, width - len(keys) - _AROUND), overflow="ellipsis")

@@ -1,4 +1,4 @@
-"""Trials of wordings in a session: questions, results, and no repeated requests."""
+"""Wordings in a session: questions, a writer, and no repeated requests."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from guardtui.http.secret import Secret
 from guardtui.scanners.configuration import configure
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.models.address import ModelAddress
+from guardtui.scanners.models.budget import Prices
 from guardtui.scanners.models.calls import CallOptions
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
@@ -36,6 +37,7 @@ from guardtui.session.workspace import Workspace
 from tests.app.headless import ScriptedAuthor, TaskJobs
 from tests.http.server import Answer, Received, Server, Step, silence
 from tests.http.test_system_keyring import Backend, use
+from tests.scanners.models.decision_service import Service, serving
 from tests.scanners.models.judges import refused, said
 from tests.tui.stages import first_is_fast
 
@@ -80,23 +82,29 @@ def topic_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def runs_of(path: Path, *answers: Any) -> tuple[Any, WordingTrials]:
-    services, author, _ = services_of(path, *answers)
+def runs_of(path: Path, service: Service | None, *answers: Any) -> tuple[Any, WordingTrials]:
+    services, author, _ = services_of(path, service, *answers)
     return author, services.wordings
 
 
 def services_of(
-    path: Path, *answers: Any, **others: Any
+    path: Path, service: Service | None, *answers: Any, **others: Any
 ) -> tuple[Services, ScriptedAuthor, TaskJobs]:
-    options = RemoteOptions(config=path / "none", **{"environment": {}, **others})
+    decision = (
+        None
+        if service is None
+        else DecisionOptions(service.address, calls=CallOptions(Prices(1.0)))
+    )
+    others = {"environment": {}, **others}
+    options = RemoteOptions(config=path / "none", model=decision, **others)
     author, jobs = ScriptedAuthor(list(answers)), TaskJobs()
     workspace = Workspace.open(path)
     return Services(workspace, LocalScanner("static"), options, (), author, jobs), author, jobs
 
 
-async def written(runs: WordingTrials) -> WordingDraft | None:
-    """Ask for wordings, and the writer, like the screen."""
-    draft = await runs.begin()
+async def drafted(runs: WordingTrials) -> WordingDraft | None:
+    """Gather wordings for an experiment like the screen."""
+    draft = await runs.begin("decide-1")
     if draft is not None:
         await draft.write()
     return draft
@@ -108,9 +116,12 @@ NOTHING = WordingRequest()
 async def test_own_wordings_are_measured_like_other_edits(
     topic_path: Path,
 ) -> None:
-    _, runs = runs_of(topic_path, WordingRequest(f"{GOOD}\nMore poems and shopping"), NOTHING)
+    author, runs = runs_of(
+        topic_path, None, WordingRequest(f"{GOOD}\nMore poems and shopping"), NOTHING
+    )
     draft = await runs.begin()
     assert draft is not None
+    assert author.questions[0].tried_on == ""
     found = await runs.measured(draft)
     best, worst = found.proposals
     assert best.topic.description == GOOD
@@ -154,10 +165,10 @@ def keyring(monkeypatch: pytest.MonkeyPatch) -> Backend:
 
 
 async def test_a_writer_is_asked_with_consent_only_and_never_twice(topic_path: Path) -> None:
-    async with Server(with_key) as server:
+    async with serving() as service, Server(with_key) as server:
         request = asking(server)
-        author, runs = runs_of(topic_path, request, "ask", request, request, "ask")
-        draft = await runs.begin()
+        author, runs = runs_of(topic_path, service, request, "ask", request, request, "ask")
+        draft = await runs.begin("decide-1")
         assert draft is not None
         assert server.received == []
         consent = author.questions[-1]
@@ -166,25 +177,26 @@ async def test_a_writer_is_asked_with_consent_only_and_never_twice(topic_path: P
         assert "It is sent the definition and " in consent.text
         assert "1 call, at most about 3," in consent.text
         await draft.write()
-        (wording,) = draft.given
-        assert (wording.topic.description, wording.origin) == (GOOD, f"the model {MODEL}")
+        (written,) = draft.given
+        assert (written.topic.description, written.origin) == (GOOD, f"the model {MODEL}")
         (note,) = draft.notes
         assert "proposal 2: the description has control" in note
         # The same again: the answer is known, and nothing has to be agreed to.
-        assert await written(runs) is not None
+        assert await drafted(runs) is not None
         assert len(server.received) == 1
         # Another definition is another question.
         runs._editing.replace(draft.topic.model_copy(update={"description": "Songs and shopping"}))
-        assert await written(runs) is not None
+        assert await drafted(runs) is not None
         assert len(server.received) == 2
         assert sum(isinstance(question, ChooseAnswer) for question in author.questions) == 2
+        assert service.stats["requests"] == 0
 
 
 async def test_a_writer_is_measured_on_what_it_was_not_shown(
     topic_path: Path,
 ) -> None:
     async with Server(with_key) as server:
-        _, runs = runs_of(topic_path, asking(server), "ask")
+        _, runs = runs_of(topic_path, None, asking(server), "ask")
         draft = await runs.begin()
         assert draft is not None
         await draft.write()
@@ -202,11 +214,11 @@ async def test_a_writer_is_measured_on_what_it_was_not_shown(
 
 @pytest.mark.exhaustive
 async def test_fresh_asks_a_writer_again(topic_path: Path) -> None:
-    async with Server(with_key) as server:
+    async with serving() as service, Server(with_key) as server:
         for calls in (1, 2):
             answers = (asking(server), "ask")
-            services, _, _ = services_of(topic_path, *answers, fresh=True)
-            await written(services.wordings)
+            services, _, _ = services_of(topic_path, service, *answers, fresh=True)
+            await drafted(services.wordings)
             assert len(server.received) == calls
 
 
@@ -225,17 +237,18 @@ FAILURES: dict[str, tuple[Answer | None, str]] = {
 @pytest.mark.parametrize("failure", first_is_fast(*FAILURES))
 async def test_a_writer_that_fails_is_named(topic_path: Path, failure: str) -> None:
     answer, problem = FAILURES[failure]
-    async with Server(answer or said("")) as server:
+    async with serving() as service, Server(answer or said("")) as server:
         request = asking(server)
         if answer is None:
             request = WordingRequest(writer=f"http://127.0.0.1:9/v1#{MODEL}")
         known = JudgeOptions(
             (ModelAddress("https://a.example", "other"),), calls=CallOptions(retries=0)
         )
-        services, _, _ = services_of(topic_path, request, "ask", writer=known)
-        draft = await written(services.wordings)
+        answers = (request, "ask")
+        services, _, _ = services_of(topic_path, service, *answers, writer=known)
+        draft = await drafted(services.wordings)
         assert draft is not None
-        assert draft.written == ()
+        assert draft.given == ()
         (note,) = draft.notes
         assert note.startswith(f"{MODEL} at http://127.0.0.1:")
         assert problem in note
@@ -243,13 +256,14 @@ async def test_a_writer_that_fails_is_named(topic_path: Path, failure: str) -> N
 
 
 async def test_a_writer_can_be_left_out_at_the_question(topic_path: Path) -> None:
-    async with Server(with_key) as server:
-        author, runs = runs_of(topic_path, asking(server), "without", asking(server), None)
-        draft = await written(runs)
+    async with serving() as service, Server(with_key) as server:
+        author, runs = runs_of(topic_path, service, asking(server), "without", asking(server), None)
+        draft = await drafted(runs)
         assert draft is not None
         assert draft.given == ()
-        assert await written(runs) is None  # Escape cancels all of it
+        assert await drafted(runs) is None  # Escape cancels all of it
         assert server.received == []
+        assert service.stats["requests"] == 0
         assert [type(question) for question in author.questions[-2:]] == [
             TypeWordings,
             ChooseAnswer,
@@ -258,8 +272,8 @@ async def test_a_writer_can_be_left_out_at_the_question(topic_path: Path) -> Non
 
 @pytest.mark.exhaustive
 async def test_a_call_that_is_cancelled_is_a_note(topic_path: Path) -> None:
-    async with Server(silence) as server:
-        _, runs = runs_of(topic_path, asking(server), "ask")
+    async with serving() as service, Server(silence) as server:
+        _, runs = runs_of(topic_path, service, asking(server), "ask")
         draft = await runs.begin()
         assert draft is not None
         call = asyncio.create_task(draft.write())
@@ -277,9 +291,9 @@ async def test_without_mistakes_a_writer_is_not_asked(topic_path: Path) -> None:
     text = topic_path.read_text("utf-8").replace("Poems and shopping", GOOD)
     text = text.replace("Where can I buy it?", "my tax return").replace("Write a poem", "tax")
     topic_path.write_text(text, "utf-8")
-    async with Server(with_key) as server:
-        _, runs = runs_of(topic_path, asking(server))
-        draft = await written(runs)
+    async with serving() as service, Server(with_key) as server:
+        _, runs = runs_of(topic_path, service, asking(server))
+        draft = await drafted(runs)
         assert draft is not None
         assert "was not asked: " in draft.notes[0]
         assert server.received == []
@@ -296,25 +310,26 @@ async def test_without_mistakes_a_writer_is_not_asked(topic_path: Path) -> None:
 async def test_an_invalid_writer_is_asked_for_again(
     topic_path: Path, writer: str, problem: str
 ) -> None:
-    request = WordingRequest("Taxes", writer, "sk-1")
-    author, runs = runs_of(topic_path, request, None)
-    assert await written(runs) is None
-    again = author.questions[1]
-    assert isinstance(again, TypeWordings)
-    assert problem in again.problem
-    assert again.offered == request
-    assert "sk-1" not in repr(again)
-    assert runs._connections.options.writer is None
+    async with serving() as service:
+        request = WordingRequest("Taxes", writer, "sk-1")
+        author, runs = runs_of(topic_path, service, request, None)
+        assert await drafted(runs) is None
+        again = author.questions[1]
+        assert isinstance(again, TypeWordings)
+        assert problem in again.problem
+        assert again.offered == request
+        assert "sk-1" not in repr(again)
+        assert runs._connections.options.writer is None
 
 
 async def test_the_writer_in_use_is_offered_until_its_line_is_cleared(topic_path: Path) -> None:
-    async with Server(with_key) as server:
+    async with serving() as service, Server(with_key) as server:
         address = ModelAddress(f"{server.url}/v1", MODEL, Secret(KEY, "test"), "JUDGE_KEY")
         judge = JudgeOptions((address, ModelAddress("https://b.example", "second")))
-        services, author, _ = services_of(topic_path, writer=judge)
+        services, author, _ = services_of(topic_path, service, writer=judge)
         runs = services.wordings
         author.answers = [WordingRequest(writer=address.full), "ask", NOTHING, None]
-        draft = await written(runs)
+        draft = await drafted(runs)
         assert draft is not None
         assert draft.given[0].origin == f"the model {MODEL}"
         offered = author.questions[0]
@@ -322,8 +337,8 @@ async def test_the_writer_in_use_is_offered_until_its_line_is_cleared(topic_path
         assert offered.offered == WordingRequest(writer=address.full)
         assert (offered.origin, offered.key_origin) == ("in use", "JUDGE_KEY")
         # Whoever clears the line is not offered it again.
-        await written(runs)
-        await written(runs)
+        await drafted(runs)
+        await drafted(runs)
         assert author.questions[-1].offered == NOTHING
         assert services.connections.options.writer is judge
 
@@ -331,17 +346,17 @@ async def test_the_writer_in_use_is_offered_until_its_line_is_cleared(topic_path
 async def test_a_writer_is_remembered_with_its_topic_and_its_key_is_not(
     topic_path: Path, keyring: Backend
 ) -> None:
-    async with Server(with_key) as server:
+    async with serving() as service, Server(with_key) as server:
         request = asking(server, keep=True)
-        services, _, _ = services_of(topic_path, request, "ask")
-        await written(services.wordings)
+        services, _, _ = services_of(topic_path, service, request, "ask")
+        await drafted(services.wordings)
         assert len(server.received) == 1
         assert list(keyring.kept.values()) == [KEY]
         assert KEY in services.connections.options.secrets().values()
         await services.close()
-        services, author, _ = services_of(topic_path)
+        services, author, _ = services_of(topic_path, service)
         assert services.connections.options.wording_model is None  # only offered
-        await written(services.wordings)
+        await drafted(services.wordings)
         (offered,) = author.questions
         assert isinstance(offered, TypeWordings)
         assert offered.offered == WordingRequest(writer=request.writer)
@@ -354,25 +369,19 @@ async def test_a_writer_is_remembered_with_its_topic_and_its_key_is_not(
 async def test_the_key_of_the_decision_model_is_never_sent_to_a_writer(topic_path: Path) -> None:
     """Nor that of the writer to the decision model."""
     variables = {"GUARDTUI_MODEL_KEY": "sandbox-key"}
-    async with Server(with_key) as server:
-        model = ModelAddress("https://a.example/v1", "decide", Secret("sandbox-key", "test"))
-        services, author, _ = services_of(
-            topic_path,
-            asking(server, key=""),
-            "ask",
-            environment=variables,
-            model=DecisionOptions(model),
-        )
-        draft = await written(services.wordings)
+    async with serving() as service, Server(with_key) as server:
+        answers = (asking(server, key=""), "ask")
+        services, author, _ = services_of(topic_path, service, *answers, environment=variables)
+        draft = await drafted(services.wordings)
         assert draft is not None
         (request,) = server.received
         assert "authorization" not in request.headers
         assert "HTTP 401" in draft.notes[0]
         author.answers = [asking(server), "ask"]
-        draft = await written(services.wordings)
+        draft = await drafted(services.wordings)
         assert draft is not None
         assert draft.given[0].origin == f"the model {MODEL}"
-        chosen = NamedGuardrail("", configure("decision", {"model": model.full}))
+        chosen = NamedGuardrail("", configure("decision", {"model": service.address.full}))
         options = with_guardrail(services.connections.options, chosen)
         assert options.model is not None
         assert options.model.keys == (Secret("sandbox-key"),)

@@ -49,11 +49,11 @@ def test_prompt_file_makes_a_topic_and_central_prompts_leave_the_set(tmp_path: P
     topic = load_topic(tmp_path / "green_tea.yaml").topic
     assert (topic.name, topic.description, topic.intent) == ("Green tea", "", Intent.ALLOW)
     assert topic == workspace.topic_file.topic == workspace.session.topic
-    assert len(topic.examples) == 3
+    assert len(topic.examples) == 2
     assert set(topic.examples) < set(TEA)
     assert not set(topic.examples) & set(load_prompts(path, Intent.BLOCK).prompts)
-    assert len(workspace.prompts) == len(TEA) + 1 + len(OTHERS) - 3
-    assert "Examples 1, 2 and 3 are central prompts taken out of green_tea.csv (u in" in (
+    assert len(workspace.prompts) == len(TEA) + 1 + len(OTHERS) - 2
+    assert "Examples 1 and 2 are central prompts taken out of green_tea.csv (u in" in (
         workspace.opening_note
     )
     before = workspace.undo_prompts()
@@ -100,12 +100,15 @@ def test_two_prompt_files_are_no_topic(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize(("count", "examples"), [(1, 0), (3, 0), (4, 2), (9, 2), (10, 3)])
+@pytest.mark.parametrize(("count", "examples"), [(1, 0), (3, 0), (4, 2), (9, 2), (10, 2), (13, 3)])
 def test_enough_prompts_are_left_to_measure(tmp_path: Path, count: int, examples: int) -> None:
-    path = write(tmp_path / "tea.csv", TEA[:count])
+    tea = [*TEA, *(f"Which {kind} makes the best tea?" for kind in ("pot", "leaf", "water", "cup"))]
+    path = write(tmp_path / "tea.csv", tea[:count])
     workspace = open_or_start(path, None)
     workspace.store.close()
     assert len(workspace.session.topic.examples) == examples
+    fitted = "with 10 the threshold is fitted" in workspace.opening_note
+    assert fitted == (count - examples < 10 <= count)
     assert int(load_prompts(path, Intent.BLOCK).expected.sum()) == count - examples
 
 

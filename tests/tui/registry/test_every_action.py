@@ -223,6 +223,7 @@ CASES: dict[str, Case] = {
     "choose_guardrail": opens(GuardrailDialog),
     "scan_missing": tells("has not been scanned yet"),
     "check_flips": opens(GuardrailDialog),
+    "experiment": opens(GuardrailDialog),
     "pause_scan": tells("No scan is under way"),
     "stop_scan": tells("No scan is under way"),
     "swap_preview": tells("has not been scanned: the screen shows the preview"),

@@ -72,9 +72,7 @@ async def test_verdicts_appear_while_it_runs(cloud: Cloud, topic_path: Path) -> 
         await play.until(lambda: f"3/{COUNT}" in play.line)
         assert "in flight 5" in play.line
         assert play.scans == []
-        assert f"⚠ {COUNT - 3} open: estimates" in play.frame
-        assert f"open {COUNT - 3}  errors 0" in play.frame
-        assert "≈" in play.frame
+        assert f"{COUNT - 3} open" in play.frame
         assert "· preview" not in play.frame
         cloud.turnstile.open()
         await play.ended()
@@ -170,7 +168,7 @@ async def test_nothing_is_sent_while_paused(cloud: Cloud, topic_path: Path) -> N
         await play.ended()
         assert cloud.asked == COUNT
         assert no_verdict(play) == []
-        assert play.told[-2:] == ["Paused: no more requests are sent.", "The scan continues."]
+        assert play.told[-3:-1] == ["Paused: no more requests are sent.", "The scan continues."]
 
 
 async def test_quitting_during_a_scan(cloud: Cloud, topic_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Experiments on the guardrail: their questions, line, and page."""

@@ -1,0 +1,138 @@
+"""An experiment in text: the line of its progress, and a line for each candidate."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from guardtui.advice.candidates import Candidate
+from guardtui.advice.experiment import Ending
+from guardtui.app.experiments.session_experiments import calls_text, ended_text
+from guardtui.app.experiments.status import CandidateStatus, ExperimentStatus
+from guardtui.domain.figures import count_text
+from guardtui.domain.guardrail import ScannerSettings, badge, guardrail_text
+from guardtui.domain.text import display_start, display_text
+from guardtui.scanners.base import Traffic
+from guardtui.tui.kit.block_chart import progress_bar
+
+_SHOWN = 300  # characters of a change
+_NAME = 30
+
+ABOUT_ANOTHER = "of the definition before your edits"
+
+
+def experiment_text(status: ExperimentStatus, width: int, *, edited: bool = False) -> Text:
+    """Return the line of an experiment for a screen of so many columns.
+
+    `edited` says that the definition is another one now.
+    """
+    line = Text(f"{name_of(status.settings)} ", "bold")
+    about = f", {ABOUT_ANOTHER}" if edited else ""
+    if status.ending is not None or status.stopped:
+        return line.append(f"experiment{about}: {ended_text(status)}")
+    cells = max(8, min(24, width // 6))
+    line.append(f"experiment{about}: {progress_bar(status.calls, status.expected, cells)} ")
+    line.append(calls_text(status))
+    if status.held:
+        line.append("  ⏸ paused", "bold $text-warning")
+    line.append(f"  {display_text(status.step)}")
+    if best := best_text(status):
+        line.append(f"  {best}")
+    return line.append_text(traffic_text(status.traffic or Traffic()))
+
+
+def name_of(settings: ScannerSettings) -> str:
+    """Return the shortest name of a guardrail, inert: its title, profile or model."""
+    known = settings.guardrail
+    name = known.title or known.profile or known.model
+    return display_start(name, _NAME) if name else badge(settings)[0]
+
+
+def best_text(status: ExperimentStatus) -> str:
+    """Return the greatest gain so far in words, or "" before the first look."""
+    gains = [one.standing.gain for one in alive(status.candidates) if one.standing.gain is not None]
+    return f"best so far {max(gains):+.3f}, unproven" if gains else ""
+
+
+def alive(candidates: tuple[CandidateStatus, ...]) -> list[CandidateStatus]:
+    """Return the candidates that were not dropped."""
+    return [one for one in candidates if one.standing.dropped is None]
+
+
+def traffic_text(traffic: Traffic) -> Text:
+    """Return rate, retries and refusals."""
+    text = Text()
+    if traffic.paused >= 1 and not traffic.held:
+        text.append(f"  waits {traffic.paused:.0f} s, as asked", "$text-warning")
+    elif traffic.rate > 0 and not traffic.held:
+        text.append(f"  {traffic.rate:.0f}/s")
+    if traffic.refused:
+        text.append(f"  429s {traffic.refused}", "$text-warning")
+    return text
+
+
+def ranked(status: ExperimentStatus) -> list[int]:
+    """Return the indices of the candidates, best first: dropped ones last."""
+
+    def key(index: int) -> tuple[bool, bool, float]:
+        known = status.candidates[index].standing
+        gain = known.gain
+        return not known.is_proven, known.dropped is not None, -(-1.0 if gain is None else gain)
+
+    return sorted(range(len(status.candidates)), key=key)
+
+
+def candidate_line(status: ExperimentStatus, index: int) -> Text:
+    """Return a candidate in one line: its state, gain with lower bound, verdicts and change."""
+    one = status.candidates[index]
+    known = one.standing
+    line = Text()
+    if known.is_proven:
+        line.append("✓ proven   ", "bold $text-success")
+    elif known.dropped is not None:
+        line.append(f"✗ dropped {known.dropped}", "$text-muted")
+    elif status.ending is not None:
+        line.append("  unproven ", "$text-muted")
+    else:
+        line.append("  …        ")
+    if known.gain is None or known.low is None:
+        line.append(" " * 21)
+    else:
+        line.append(f" {known.gain:+.3f} (from {known.low:+.3f})".ljust(21))
+    line.append(f" {known.answers:>5} ", "$text-muted")
+    return line.append(change_text(status, one.candidate))
+
+
+def change_text(status: ExperimentStatus, candidate: Candidate) -> str:
+    """Return the change of a candidate, inert: what it says, and how many examples it has."""
+    change = display_start(candidate.change, _SHOWN) or "another wording"
+    if candidate.topic.description == status.topic.description:
+        return change
+    return f"{change}, {count_text(len(candidate.topic.examples), 'example')}"
+
+
+def head_text(status: ExperimentStatus, *, edited: bool = False) -> Text:
+    """Return what an experiment is about, how far it is, and what follows."""
+    text = Text(guardrail_text(status.settings), "bold")
+    if edited:
+        text.append(f", {ABOUT_ANOTHER}", "$text-warning")
+    if status.ending is None and not status.stopped:
+        text.append(f" · look {status.look} of {status.looks} · {calls_text(status)}")
+        if status.held:
+            text.append(" · ⏸ paused", "bold $text-warning")
+        text.append_text(traffic_text(status.traffic or Traffic()))
+        text.append(f"\n{display_text(status.step)}", "$text-muted")
+        return text.append(
+            f"; {best_text(status) or 'no gain is known before the first look'}", "$text-muted"
+        )
+    text.append(f": {ended_text(status)}\n")
+    if status.ending is Ending.PROVEN:
+        hint = "The bound in brackets holds with 95 % for all edits together; only the best is kept"
+    elif status.ending is not None:
+        found = alive(status.candidates)
+        hint = (
+            f"{len(found)} of {len(status.candidates)} were not worse so far, none is shown to be "
+            "better; the verdicts teach the forecast"
+        )
+    else:
+        hint = "What was answered is stored"
+    return text.append(hint, "$text-muted")
