@@ -20,6 +20,8 @@ from guardtui.files.topic_files import load_topic
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
+from guardtui.session.report_reader import recorded_topics
+from guardtui.session.store import SessionStore
 from tests.guardrails import airs_settings
 from tests.sessions import Scanned
 
@@ -185,8 +187,11 @@ def test_a_definition_that_is_not_deployed_has_a_warning(cloud: Cloud, run: Run)
 
 
 @pytest.mark.process
-def test_kill_9_loses_at_most_what_was_in_flight(
-    cloud: Cloud, run: Run, environment: dict[str, str]
+@pytest.mark.parametrize(
+    ("ending", "code", "recorded"), [("SIGKILL", -9, 0), ("SIGINT", 130, 1), ("SIGTERM", 143, 1)]
+)
+def test_ended_scan_loses_at_most_what_was_in_flight(
+    cloud: Cloud, run: Run, environment: dict[str, str], ending: str, code: int, recorded: int
 ) -> None:
     cloud.apply()
     rows = [f"{prompt} {n},{str(n % 2 == 0).lower()},block" for n, prompt in
@@ -204,15 +209,18 @@ def test_kill_9_loses_at_most_what_was_in_flight(
     )
     while cloud.prompts["delivered"]["total"] < 15:
         assert process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    process.send_signal(signal.Signals[ending])
+    assert process.wait() == code
     assert cloud.prompts["delivered"]["total"] < 60
+    assert len(recorded_topics(cloud.folder)) == recorded
     cloud.faults(faults=[])
     done = run(*NAMED, "--format", "json", **cloud.all)
     assert (done.code, json.loads(done.out)["metrics"]["total"]) == (0, 60)
     asked = cloud.prompts["asked"]
     assert asked["distinct"] == 60
     assert asked["duplicates"] <= 4
+    (iteration,) = SessionStore(cloud.folder / NAMED[1]).iterations()
+    assert (iteration.evaluation.metrics.total, iteration.completions) == (60, recorded)
 
 
 @pytest.mark.parametrize(
