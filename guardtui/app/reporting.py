@@ -24,7 +24,6 @@ from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.series import series_of
-from guardtui.session.session import Decision, Iteration, Session
 
 
 class ExistsError(GuardtuiError):
@@ -114,7 +113,7 @@ class Reporting:
         if subject.number is not None:
             recorded = session.iteration(subject.number)
             evaluation = recorded.evaluation
-        before = session.baseline if recorded is None else baseline_of(session, recorded)
+        before = session.baseline if recorded is None else session.baseline_of(recorded)
         measuring = self._engine.measuring
         comparison = compare(before.evaluation, evaluation) if before else None
         return ReportInput(
@@ -188,21 +187,6 @@ def _require_free(target: Path) -> None:
         raise FileError(target, "the path is a folder", "name a file in it")
     if exists:
         raise ExistsError(f"The file {display_text(target.name)} exists already.")
-
-
-def baseline_of(session: Session, iteration: Iteration) -> Iteration | None:
-    """Return the pinned iteration, or the last one kept before this by the same scanner."""
-    if session.pinned is not None and session.pinned != iteration.number:
-        return session.baseline
-    scanner = iteration.evaluation.settings.kind
-    candidates = [
-        earlier
-        for earlier in session.iterations
-        if earlier.decision is Decision.KEEP
-        and earlier.number < iteration.number
-        and earlier.evaluation.settings.kind == scanner
-    ]
-    return candidates[-1] if candidates else None
 
 
 def open_note(evaluation: Evaluation) -> str:

@@ -27,7 +27,7 @@ from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
 from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.report_reader import recorded_topics
-from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.session import Iteration, Session
 from guardtui.session.session_file import has_session, session_file
 from guardtui.session.store import SessionStore
 
@@ -53,7 +53,7 @@ def command(
     """Write a report of a topic's session: by default of its best iteration.
 
     Without TOPIC, the session used last in this folder is taken. It is compared with the pinned
-    baseline, or else with the iteration kept before it.
+    baseline, or else with the iteration of the same guardrail that was kept before it.
     """
     wanted = with_variants(choose(format_name, outputs, "md"), variants_of(others))
     writers = [load_writer(output.format_name, variant=output.variant) for output in wanted]
@@ -73,11 +73,11 @@ def command(
         problem = "no iterations are recorded" if topic.exists() else "no such file"
         raise InputError(
             f"{topic}: {problem}, so there is nothing to export\n"
-            f"  open it with 'guardtui {topic}' and keep an iteration"
+            f"  'guardtui eval {topic} --prompts FILE --record' records one, and so does the app"
         )
     session = Session(iterations[-1].evaluation.topic, iterations, store.pinned())
     chosen = _chosen(session, which, topic)
-    before = _baseline(session, chosen)
+    before = session.baseline_of(chosen)
     evaluation = chosen.evaluation
     only_log = all(output.format_name == "tsv" for output in wanted)
     report = ReportInput(
@@ -115,18 +115,6 @@ def _chosen(session: Session, which: str, topic: Path) -> Iteration:
     except KeyError:
         numbers = ", ".join(str(iteration.number) for iteration in session.iterations[-20:])
         raise InputError(f"{topic}: no iteration {which}\n  existing: {numbers}") from None
-
-
-def _baseline(session: Session, chosen: Iteration) -> Iteration | None:
-    """Return the pinned iteration, or the last one kept before the chosen one."""
-    if session.pinned is not None and session.pinned != chosen.number:
-        return session.baseline
-    kept = [
-        iteration
-        for iteration in session.iterations
-        if iteration.decision is Decision.KEEP and iteration.number < chosen.number
-    ]
-    return kept[-1] if kept else None
 
 
 def _prompts(store: SessionStore, topic: Path) -> PromptSet | None:

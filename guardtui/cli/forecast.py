@@ -43,9 +43,10 @@ def command(
 ) -> int:
     """Forecast the verdicts of AIRS, a judge or a decision model on the definition of a topic file.
 
-    The forecast is computed from this guardrail's verdicts on earlier definitions, which the app
-    has recorded. No service is called and nothing is recorded. Gates, and the decision to keep a
-    definition, need a full scan. --trust compares earlier scans with their forecasts.
+    The forecast is computed from this guardrail's verdicts on earlier definitions, which 'guardtui
+    eval' and the app have recorded. No service is called and nothing is recorded. Gates, and the
+    decision to keep a definition, need a full scan. --trust compares earlier scans with their
+    forecasts.
     """
     # Imported late, so that the help is quick.
     from guardtui.app.scan.recorded_forecast import (

@@ -32,6 +32,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "Forecast the verdicts of a guardrail from recorded ones.",
         ),
         "compare": ("compare", "Compare two reports or iterations, prompt by prompt."),
+        "history": ("history", "List, keep, discard, restore and pin iterations."),
         "score": ("score.command", "Score a model's outputs against their targets."),
     },
     "Guardrails": {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum, auto
 from functools import cached_property
 from typing import Any
@@ -187,6 +187,12 @@ class Verdicts:
             repeats=_merged_repeats(self.repeats, newer.repeats, requested),
             beyond_budget=(self.beyond_budget - later) | (newer.beyond_budget & later),
         )
+
+    def completed(self, newer: Verdicts) -> Verdicts:
+        """Return these verdicts with newer ones, but no answer replaced by a missing one."""
+        lost = is_answered(self.triggered) & ~is_answered(newer.triggered)
+        asked = np.where(lost, np.int8(Triggered.NOT_ASKED), newer.triggered)
+        return self.merged(replace(newer, triggered=asked))
 
 
 def spread(part: Verdicts, rows: NDArray[np.intp], count: int) -> Verdicts:

@@ -17,7 +17,7 @@ from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Usage, Verdicts
-from guardtui.session.session import Decision, Iteration
+from guardtui.session.session import Decision, Iteration, Recorder
 
 
 def settings_to_text(settings: ScannerSettings) -> str:
@@ -45,7 +45,7 @@ def values_of(evaluation: Evaluation) -> dict[str, Any]:
 
 COLUMNS = (
     "number, created, decision, topic, scanner, prompt_set, columns, errors, notes, stopped_by, "
-    "judged, forecast"
+    "judged, forecast, recorded_by, completions"
 )
 """Names of the columns expected by `read_iteration`, in order."""
 
@@ -256,6 +256,8 @@ def read_iteration(
     stopped_by: str,
     judged: bytes,
     forecast: bytes,
+    recorded_by: str,
+    completions: int,
 ) -> Iteration:
     """Build an iteration from the values of `COLUMNS`.
 
@@ -292,4 +294,12 @@ def read_iteration(
         ),
     )
     before = _read_forecast(forecast, count)
-    return Iteration(number, created, Decision(decision), evaluation, before)
+    return Iteration(
+        number,
+        created,
+        Decision(decision),
+        evaluation,
+        before,
+        Recorder(recorded_by),
+        int(completions),
+    )

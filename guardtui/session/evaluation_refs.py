@@ -124,14 +124,15 @@ def find_evaluation(word: str) -> RecordedEvaluation | Mistakes:
     )
 
 
-def find_baseline(word: str, topic: Path) -> RecordedEvaluation:
+def find_baseline(word: str, topic: Path, kind: str = "") -> RecordedEvaluation:
     """Return the baseline named by `last` (kept), `best`, `pinned`, a number, or a file.
 
-    The first four refer to the session of `topic`; for files see `find_evaluation`. Raises
-    `RecordedError` and `StoreError`.
+    `last` is the one kept last of this kind of guardrail, or without any, of all. The first four
+    refer to the session of `topic`; for files see `find_evaluation`. Raises `RecordedError` and
+    `StoreError`.
     """
     if is_of_session(word):
-        return of_session(topic, "kept" if word == "last" else word, texts=False)
+        return of_session(topic, "kept" if word == "last" else word, texts=False, kind=kind)
     evaluation = find_evaluation(word)
     if isinstance(evaluation, Mistakes):
         raise RecordedError(
@@ -154,11 +155,14 @@ def read_files(word: str) -> tuple[Path, ...]:
     return (path, Path(name)) if sign and name else (path,)
 
 
-def of_session(topic: Path, which: str, *, texts: bool = True) -> RecordedEvaluation:
+def of_session(
+    topic: Path, which: str, *, texts: bool = True, kind: str = ""
+) -> RecordedEvaluation:
     """Return an iteration of a topic file's session: a number, or one of `CHOICES`.
 
-    `kept` is the latest kept iteration. With `texts`, the session's prompt file is read for the
-    texts of the prompts. Raises `RecordedError` and `StoreError`.
+    `kept` is the latest kept iteration, of this `kind` of guardrail if there is one. With `texts`,
+    the session's prompt file is read for the texts of the prompts. Raises `RecordedError` and
+    `StoreError`.
     """
     if which not in CHOICES and not _is_number(which):
         raise RecordedError(
@@ -171,7 +175,7 @@ def of_session(topic: Path, which: str, *, texts: bool = True) -> RecordedEvalua
     store = SessionStore(topic, reading=True) if in_session else None
     iterations = store.iterations() if store else []
     pinned = store.pinned() if store else None
-    chosen = _chosen(iterations, pinned, which)
+    chosen = _chosen(iterations, pinned, which, kind)
     if chosen is None or store is None:
         raise RecordedError(_none_such(topic, iterations, which))
     prompts, notes = _session_prompts(store, topic) if texts else (None, ())
@@ -202,7 +206,9 @@ def _in_session(topic: Path) -> bool:
         return False
 
 
-def _chosen(iterations: list[Iteration], pinned: int | None, which: str) -> Iteration | None:
+def _chosen(
+    iterations: list[Iteration], pinned: int | None, which: str, kind: str
+) -> Iteration | None:
     if not iterations:
         return None
     session = Session(iterations[-1].evaluation.topic, iterations, pinned)
@@ -212,7 +218,8 @@ def _chosen(iterations: list[Iteration], pinned: int | None, which: str) -> Iter
         return iterations[-1]
     if which == "kept":
         kept = [iteration for iteration in iterations if iteration.decision is Decision.KEEP]
-        return kept[-1] if kept else None
+        same = [iteration for iteration in kept if iteration.evaluation.settings.kind == kind]
+        return (same or kept)[-1] if kept else None
     number = pinned if which == "pinned" else int(which)
     return next((iteration for iteration in iterations if iteration.number == number), None)
 
@@ -228,7 +235,7 @@ def _none_such(topic: Path, iterations: list[Iteration], which: str) -> str:
     if not iterations:
         return (
             f"{problem}\n"
-            f"  keep one in the app ('guardtui {topic}'), or give a JSON report of guardtui"
+            f"  record one ('guardtui eval {topic} --prompts FILE --record'), or give a report"
         )
     numbers = ", ".join(str(iteration.number) for iteration in iterations[-20:])
     return f"{problem}\n  existing: {numbers}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import stat
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from guardtui.domain.prompts import LARGE, PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
 from guardtui.files.atomic import write_atomically
+from guardtui.files.change_signature import change_signature
 from guardtui.files.problems import FileError, read_bytes
 from guardtui.files.prompt_documents import read_only_error
 from guardtui.files.prompt_edits import PromptsChangedError, edit_prompts
@@ -26,8 +26,6 @@ UNDO_BYTES = 64 * 1024 * 1024
 """Total size of old contents stored for undo; the latest is stored whatever its size."""
 
 _LINES = 6  # named in a sentence
-
-_Signature = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,17 +167,6 @@ class PromptFile:
     def _take(self, prompts: PromptSet) -> None:
         self.prompts = prompts
         self._signature = self._seen = change_signature(self.path)
-
-
-def change_signature(path: Path) -> _Signature | None:
-    """Return the change signature (mtime, size, inode); None if missing or not a regular file."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _edit_text(edit: PromptEdit, count: int, path: Path, old: PromptSet) -> str:

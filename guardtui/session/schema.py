@@ -89,6 +89,12 @@ CREATE TABLE experiment_verdict (
   PRIMARY KEY (experiment, definition, row)) WITHOUT ROWID;
 """
 
+# Who recorded an iteration, and how often its verdicts were completed since.
+_SCHEMA_10 = """
+ALTER TABLE iteration ADD COLUMN recorded_by TEXT NOT NULL DEFAULT 'app';
+ALTER TABLE iteration ADD COLUMN completions INTEGER NOT NULL DEFAULT 0;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _SCHEMA_1,
     _SCHEMA_2,
@@ -99,6 +105,7 @@ MIGRATIONS: tuple[str, ...] = (
     _SCHEMA_7,
     _SCHEMA_8,
     _SCHEMA_9,
+    _SCHEMA_10,
 )
 """One script for each version of the schema; its version is the number of scripts that have run."""
 

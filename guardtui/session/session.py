@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -39,11 +39,20 @@ class Decision(StrEnum):
     UNDECIDED = "undecided"
 
 
+class Recorder(StrEnum):
+    """Who recorded an iteration."""
+
+    APP = "app"
+    COMMAND = "command"
+    AGENT = "agent"
+
+
 @dataclass(frozen=True, eq=False)
 class Iteration:
     """An evaluation recorded in the session; `number` counts from 0, the first baseline.
 
-    `forecast` is the forecast made before the scan, or None.
+    `forecast` is the forecast made before the scan, or None. `completions` counts how often it got
+    further verdicts.
     """
 
     number: int
@@ -51,6 +60,8 @@ class Iteration:
     decision: Decision
     evaluation: Evaluation
     forecast: ForecastBefore | None = None
+    by: Recorder = Recorder.APP
+    completions: int = 0
 
 
 def recorded_forecasts(iterations: Sequence[Iteration]) -> dict[int, ForecastBefore]:
@@ -224,6 +235,23 @@ class Session:
         self._known_best = result
         return result
 
+    def baseline_of(self, iteration: Iteration) -> Iteration | None:
+        """Return what a recorded iteration is compared with.
+
+        The pinned one; else the last one that the same scanner kept before it.
+        """
+        if self.pinned is not None and self.pinned != iteration.number:
+            return self.baseline
+        kind = iteration.evaluation.settings.kind
+        kept = (
+            earlier
+            for earlier in reversed(self.iterations)
+            if earlier.decision is Decision.KEEP
+            and earlier.number < iteration.number
+            and earlier.evaluation.settings.kind == kind
+        )
+        return next(kept, None)
+
     @property
     def baseline(self) -> Iteration | None:
         """The iteration that others are compared with: the pinned one, else the latest kept one."""
@@ -274,41 +302,26 @@ class Session:
         return Iteration(number, created, decision, evaluation)
 
     def record(self, iteration: Iteration) -> None:
-        """Append an iteration. Raises ValueError unless its number is the highest."""
-        if self.iterations and iteration.number <= self.iterations[-1].number:
-            raise ValueError(f"iteration {iteration.number} is not the next one")
-        self.iterations.append(iteration)
-        self._state += 1
+        """Add an iteration, or replace that of its number; the next edit is an undo step."""
+        self.learn([iteration])
         self.end_group()
 
-    def complete(self, iteration: Iteration) -> None:
-        """Replace the iteration with the same number by one with more verdicts.
+    @property
+    def version(self) -> int:
+        """Number of the changes of iterations and baseline."""
+        return self._state
 
-        Raises KeyError for an unknown number.
-        """
-        index = self.iterations.index(self.iteration(iteration.number))
-        self.iterations[index] = iteration
+    @property
+    def marks(self) -> dict[int, tuple[str, int]]:
+        """What other programs may change: decision and completions of iterations, by number."""
+        return {one.number: (one.decision.value, one.completions) for one in self.iterations}
+
+    def learn(self, iterations: Sequence[Iteration]) -> None:
+        """Add or replace iterations that another program recorded, decided or completed."""
+        known = {iteration.number: iteration for iteration in self.iterations}
+        known |= {iteration.number: iteration for iteration in iterations}
+        self.iterations = [known[number] for number in sorted(known)]
         self._state += 1
-
-    def learn(self, iterations: Sequence[Iteration]) -> bool:
-        """Add iterations recorded by another window; returns whether there were any."""
-        numbers = {iteration.number for iteration in self.iterations}
-        new = [iteration for iteration in iterations if iteration.number not in numbers]
-        if new:
-            self.iterations = sorted(
-                [*self.iterations, *new], key=lambda iteration: iteration.number
-            )
-            self._known_best = None
-        return bool(new)
-
-    def decide(self, number: int, decision: Decision) -> Iteration:
-        """Change the decision on an iteration. Raises KeyError for an unknown number."""
-        for index, iteration in enumerate(self.iterations):
-            if iteration.number == number:
-                self.iterations[index] = replace(iteration, decision=decision)
-                self._state += 1
-                return self.iterations[index]
-        raise KeyError(number)
 
     def iteration(self, number: int) -> Iteration:
         """Return the iteration with this number. Raises KeyError."""
@@ -322,6 +335,7 @@ class Session:
         if number is not None:
             self.iteration(number)
         self._pinned = number
+        self._state += 1
 
     def restore_best(self) -> bool:
         """Make the best definition the current one; returns False if it already is."""

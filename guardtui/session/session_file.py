@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_start
+from guardtui.files.change_signature import change_signature
 from guardtui.files.sqlite_files import enable_write_ahead_log
 from guardtui.session.schema import MIGRATIONS, migrate
 
@@ -178,6 +179,12 @@ class SessionFile:
                 with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back already
                     database.execute("ROLLBACK")
                 raise
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """A value that changes when any process writes to the file: of its time and size."""
+        log = self.path.with_name(f"{FILE}-wal")
+        return change_signature(self.path), change_signature(log)
 
     def _has_wrong_header(self) -> bool:
         """Return whether the format versions in the file are unknown: SQLite reports no damage."""

@@ -93,6 +93,11 @@ class SessionStore:
         return self._file.path
 
     @property
+    def signature(self) -> tuple[object, ...]:
+        """A value that changes when any process writes to the file: of its time and size."""
+        return self._file.signature
+
+    @property
     def session_id(self) -> int:
         """Key of this topic file's rows in all tables; -1 if there are none."""
         return self._session
@@ -118,6 +123,7 @@ class SessionStore:
             "prompt_set": iteration.evaluation.prompt_set,
             **values_of(iteration.evaluation),
             "forecast": pack_forecast(iteration.forecast),
+            "recorded_by": iteration.by.value,
         }
         with self.transaction() as database:
             (number,) = database.execute(
@@ -135,36 +141,65 @@ class SessionStore:
             )
         return replace(iteration, number=int(number))
 
-    def complete_iteration(self, iteration: Iteration) -> None:
-        """Update an iteration that has received more verdicts."""
+    def complete_iteration(self, iteration: Iteration) -> Iteration:
+        """Update an iteration that has received more verdicts; returns it as stored.
+
+        Verdicts and a decision that another process added meanwhile are kept.
+        """
         from guardtui.session.evaluation_codec import values_of
 
-        values = values_of(iteration.evaluation)
-        changes = ", ".join(
-            f"{name} = ?" for name in values
-        )  # column names are constants of this module
         with self.transaction() as database:
+            stored = next(iter(self._read_from(database, "AND number = ?", iteration.number)), None)
+            if stored is not None:
+                evaluation = iteration.evaluation
+                if stored.completions != iteration.completions:
+                    merged = stored.evaluation.verdicts.completed(evaluation.verdicts)
+                    evaluation = replace(evaluation, verdicts=merged)
+                iteration = replace(
+                    iteration,
+                    decision=stored.decision,
+                    evaluation=evaluation,
+                    completions=stored.completions + 1,
+                )
+            values = values_of(iteration.evaluation) | {"completions": iteration.completions}
+            changes = ", ".join(
+                f"{name} = ?" for name in values
+            )  # column names are constants of this module
             database.execute(
                 f"UPDATE iteration SET {changes} WHERE session = ? AND number = ?",  # noqa: S608
                 (*values.values(), self._session, iteration.number),
             )
+        return iteration
 
     def iterations(self) -> list[Iteration]:
         """Return all iterations of this topic file, oldest first."""
-        return self._read("number")
+        return self._read("ORDER BY number")
 
     def newest_iteration(self) -> Iteration | None:
         """Return the latest iteration without reading the others, or None."""
-        return next(iter(self._read("number DESC LIMIT 1")), None)
+        return next(iter(self._read("ORDER BY number DESC LIMIT 1")), None)
 
-    def _read(self, order: str) -> list[Iteration]:
-        from guardtui.session.evaluation_codec import COLUMNS, read_iteration
-
+    def changed_iterations(self, known: Mapping[int, tuple[str, int]]) -> list[Iteration]:
+        """Return the iterations that differ from `known` (`Session.marks`); cheap if none does."""
         with self.connection() as database:
             rows = database.execute(
-                f"SELECT {COLUMNS} FROM iteration WHERE session = ? ORDER BY {order}",  # noqa: S608
+                "SELECT number, decision, completions FROM iteration WHERE session = ?",
                 (self._session,),
             ).fetchall()
+        changed = [number for number, *mark in rows if known.get(number) != tuple(mark)]
+        return [one for number in changed for one in self._read("AND number = ?", number)]
+
+    def _read(self, which: str, *values: int) -> list[Iteration]:
+        with self.connection() as database:
+            return self._read_from(database, which, *values)
+
+    def _read_from(self, database: sqlite3.Connection, which: str, *values: int) -> list[Iteration]:
+        from guardtui.session.evaluation_codec import COLUMNS, read_iteration
+
+        rows = database.execute(
+            f"SELECT {COLUMNS} FROM iteration WHERE session = ? {which}",  # noqa: S608
+            (self._session, *values),
+        ).fetchall()
         try:
             return [read_iteration(*row) for row in rows]
         except UNREADABLE as error:

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 from guardtui.domain.definition_changes import edit_names
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
+from guardtui.files.change_signature import change_signature
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
 from guardtui.session.experiments import ExperimentLog
 from guardtui.session.prompt_file import (
     PromptFile,
-    change_signature,
     reading_of,
     remember_reading,
 )
-from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.session_file import has_session
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.session.topic_places import usual_prompts
@@ -64,6 +64,9 @@ class Workspace:
                 self.store.drop_draft(draft)
             elif self.draft_offer is None:
                 self.draft_offer = draft
+        self.by = Recorder.APP
+        """Who records iterations."""
+        self._written: set[tuple[int, str, int]] = set()
         self._saved_draft: Topic | None = None
         self._saving_draft = threading.Lock()
         # Of no file: the topic file may have changed since it was read.
@@ -209,7 +212,32 @@ class Workspace:
         `forecast` is the forecast made before the scan. May run in a worker. Raises StoreError.
         """
         planned = self.session.next_iteration(evaluation, decision, now())
-        return self.store.add_iteration(replace(planned, forecast=forecast))
+        planned = replace(planned, forecast=forecast, by=self.by)
+        return self._noted(self.store.add_iteration(planned))
+
+    def write_completed(self, iteration: Iteration) -> Iteration:
+        """Write further verdicts of an iteration; returns it as stored. As `write`."""
+        return self._noted(self.store.complete_iteration(iteration))
+
+    def write_decision(self, iteration: Iteration, decision: Decision) -> Iteration:
+        """Write the decision on an iteration. As `write`."""
+        self.store.decide(iteration.number, decision)
+        return self._noted(replace(iteration, decision=decision))
+
+    def write_discarded(self, evaluation: Evaluation, recorded: Iteration | None) -> Iteration:
+        """Write an iteration as discarded; of one `recorded` and not kept, only the decision."""
+        if recorded is None or recorded.decision is Decision.KEEP:
+            return self.write(evaluation, Decision.DISCARD)
+        return self.write_decision(recorded, Decision.DISCARD)
+
+    def _noted(self, iteration: Iteration) -> Iteration:
+        self._written.add((iteration.number, iteration.decision.value, iteration.completions))
+        return iteration
+
+    def is_own(self, iteration: Iteration) -> bool:
+        """Return whether this process wrote an iteration as it is now."""
+        mark = iteration.number, iteration.decision.value, iteration.completions
+        return mark in self._written
 
     def write_kept(
         self, evaluation: Evaluation, recorded: Iteration | None = None
@@ -224,8 +252,7 @@ class Workspace:
         if recorded is None:
             iteration = self.write(evaluation, Decision.KEEP)
         else:
-            self.store.decide(recorded.number, Decision.KEEP)
-            iteration = replace(recorded, decision=Decision.KEEP)
+            iteration = self.write_decision(recorded, Decision.KEEP)
         try:
             self.save(evaluation.topic)
         except FileError as problem:

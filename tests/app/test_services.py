@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,8 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.session import PLATEAU, Decision
+from guardtui.session.session import PLATEAU, Decision, Recorder
+from guardtui.session.store import SessionStore
 from guardtui.session.workspace import Workspace
 from tests.app.headless import Loop, opened
 from tests.guardrails import airs_settings
@@ -37,6 +39,29 @@ async def test_opening_records_the_definition_of_the_file_and_shows_it(topic_pat
     assert loop.state.evaluation.topic == load_topic(topic_path).topic
     assert loop.state.comparison is not None
     assert loop.state.comparison.regressions == 0
+    await loop.services.close()
+
+
+async def test_what_a_command_records_decides_and_pins_is_in_the_history(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    store, (first,) = SessionStore(topic_path), loop.state.iterations
+    await loop.services.decisions.learn()
+    assert loop.author.messages == []  # its own
+    theirs = store.add_iteration(
+        replace(first, decision=Decision.UNDECIDED, by=Recorder.COMMAND, created="2026-01-01")
+    )
+    store.decide(0, Decision.DISCARD)
+    store.pin(1)
+    await loop.services.decisions.learn()
+    assert [one.decision for one in loop.state.iterations] == [
+        Decision.DISCARD,
+        Decision.UNDECIDED,
+    ]
+    assert loop.state.pinned == theirs.number
+    (message,) = loop.author.messages
+    assert message.startswith("Another program: #0 discarded.\n#1 is recorded by a command")
+    await loop.services.decisions.learn()
+    assert loop.author.messages == [message]
     await loop.services.close()
 
 

@@ -20,6 +20,8 @@ from guardtui.files.topic_files import load_topic
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
+from guardtui.session.report_reader import recorded_topics
+from guardtui.session.store import SessionStore
 from tests.guardrails import airs_settings
 from tests.sessions import Scanned
 
@@ -99,7 +101,7 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
         *NAMED, "--format", "json", "--set", "concurrency=3", "--set", "rate=200", **cloud.all
     )
     message = f"{COUNT} calls for {COUNT} prompts, about a second at 200 a second\n"
-    assert (done.code, done.err) == (0, message)
+    assert (done.code, done.err) == (0, f"{message}recorded as #0 (keep)\n")
     silent_on_secrets(done)
     document = json.loads(done.out)
     same = ("metrics", "rates", "error_count", "by_category")
@@ -129,7 +131,10 @@ def test_a_second_run_sends_nothing_and_a_fresh_one_all(cloud: Cloud, run: Run) 
     assert (first.code, cloud.prompts["asked"]["total"]) == (0, COUNT)
     second = run(*AIRS, **cloud.all, PANW_AI_SEC_PROFILE_NAME="sandbox")
     assert (second.out, second.code) == (first.out, 0)
-    assert second.err == f"no calls: the verdicts on {COUNT} prompts are in the cache\n"
+    assert second.err.splitlines() == [
+        f"no calls: the verdicts on {COUNT} prompts are in the cache",
+        "recorded already: #0 (keep)",
+    ]
     assert cloud.prompts["asked"]["total"] == COUNT
     assert run(*NAMED, "--fresh", **cloud.all).out == first.out
     assert cloud.prompts["asked"]["total"] == 2 * COUNT
@@ -170,7 +175,8 @@ def test_a_definition_that_is_not_deployed_has_a_warning(cloud: Cloud, run: Run)
     assert "no verdict on the topic" in before.err
     assert before.code == 3
     cloud.apply()
-    assert run(*NAMED, **cloud.all).err == f"{COUNT} calls for {COUNT} prompts\n"
+    done = run(*NAMED, "--no-record", **cloud.all)
+    assert done.err == f"{COUNT} calls for {COUNT} prompts\n"
     # Without a service account nothing is looked up, and one prompt tells which revision judges.
     blind = run(*NAMED, **cloud.scans)
     assert blind.code == 0
@@ -181,8 +187,11 @@ def test_a_definition_that_is_not_deployed_has_a_warning(cloud: Cloud, run: Run)
 
 
 @pytest.mark.process
-def test_kill_9_loses_at_most_what_was_in_flight(
-    cloud: Cloud, run: Run, environment: dict[str, str]
+@pytest.mark.parametrize(
+    ("ending", "code", "recorded"), [("SIGKILL", -9, 0), ("SIGINT", 130, 1), ("SIGTERM", 143, 1)]
+)
+def test_ended_scan_loses_at_most_what_was_in_flight(
+    cloud: Cloud, run: Run, environment: dict[str, str], ending: str, code: int, recorded: int
 ) -> None:
     cloud.apply()
     rows = [f"{prompt} {n},{str(n % 2 == 0).lower()},block" for n, prompt in
@@ -200,15 +209,18 @@ def test_kill_9_loses_at_most_what_was_in_flight(
     )
     while cloud.prompts["delivered"]["total"] < 15:
         assert process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    process.send_signal(signal.Signals[ending])
+    assert process.wait() == code
     assert cloud.prompts["delivered"]["total"] < 60
+    assert len(recorded_topics(cloud.folder)) == recorded
     cloud.faults(faults=[])
     done = run(*NAMED, "--format", "json", **cloud.all)
     assert (done.code, json.loads(done.out)["metrics"]["total"]) == (0, 60)
     asked = cloud.prompts["asked"]
     assert asked["distinct"] == 60
     assert asked["duplicates"] <= 4
+    (iteration,) = SessionStore(cloud.folder / NAMED[1]).iterations()
+    assert (iteration.evaluation.metrics.total, iteration.completions) == (60, recorded)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +278,7 @@ def test_verdicts_outlive_a_pin(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     path.write_text(text, "utf-8")
     cloud.apply()
-    again = run(*NAMED, **cloud.all)
+    again = run(*NAMED, "--no-record", **cloud.all)
     assert again.err == f"no calls: the verdicts on {COUNT} prompts are in the cache\n"
     assert cloud.prompts["asked"]["total"] == COUNT
 
@@ -274,7 +286,7 @@ def test_verdicts_outlive_a_pin(cloud: Cloud, run: Run) -> None:
 def test_batches_give_the_same_report(cloud: Cloud, run: Run) -> None:
     cloud.apply()
     cloud.faults(pending="0")
-    batched = run(*NAMED, "--set", "batch=true", **cloud.all)
+    batched = run(*NAMED, "--set", "batch=true", "--no-record", **cloud.all)
     assert (batched.code, batched.err) == (0, f"1 batch of up to 20 for {COUNT} prompts\n")
     stats = cloud.ask("stats")[1]
     assert run(*NAMED, "--fresh", **cloud.all).out == batched.out

@@ -79,8 +79,9 @@ def test_a_report_with_reasons_and_usage(run: Run, home: dict[str, str]) -> None
         done = run(
             *JUDGE, *named(server), "--format", "json", "--set", "concurrency=3", *prices, **home
         )
-        first, second = done.err.splitlines()
+        first, second, last = done.err.splitlines()
         assert (done.code, first) == (0, f"{COUNT} calls for {COUNT} prompts")
+        assert last == "recorded as #0 (keep)"
         assert re.fullmatch(r"about [\d,]+ tokens, cost about [\d.]+\. Tokens are .*", second)
         assert server.most_at_once <= 3
     document = json.loads(done.out)
@@ -105,7 +106,7 @@ def test_tables_and_markdown_tell_the_usage(run: Run, home: dict[str, str]) -> N
         assert f"({COUNT} not counted by the service: taken for the most they can be)" in table.out
         markdown = run(*JUDGE, *named(server), "--fresh", "--format", "md", **home)
         assert f"\nAsked: {COUNT} calls, " in markdown.out
-        again = run(*JUDGE, *named(server), **home)
+        again = run(*JUDGE, *named(server), "--no-record", **home)
         assert again.err == f"no calls: the verdicts on {COUNT} prompts are in the cache\n"
         assert "asked:" not in again.out
 
@@ -459,7 +460,7 @@ def test_a_report_has_what_was_forecast_before_the_scan(
     command = ("eval", "topic.yaml", "--prompts", "tax.csv")
     with serving(Judge()) as server:
         scanned.scan("Tax", judge_settings("another"))
-        none = run(*command, *named(server), "--format", "json", **home)
+        none = run(*command, *named(server), "--format", "json", "--no-record", **home)
         settings = settings_of(server)
         scanned.scan("Advice on income tax", settings)
         result = run(*command, *named(server), "--format", "json", **home)

@@ -182,7 +182,7 @@ def test_without_a_session_it_says_how_to_get_one_and_makes_none(
     result = run(*COMMAND)
     assert (result.code, result.out) == (2, "")
     assert "topic.yaml: nothing is recorded to forecast from" in result.err
-    assert "open it with 'guardtui topic.yaml' and scan once" in result.err
+    assert "'guardtui eval topic.yaml --prompts FILE --guardrail NAME'" in result.err
     assert not (folder / ".guardtui").exists()
 
 

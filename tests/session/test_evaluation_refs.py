@@ -19,7 +19,11 @@ from guardtui.session.evaluation_refs import (
     read_files,
 )
 from guardtui.session.report_reader import RecordedError
+from guardtui.session.session import Decision
+from guardtui.session.store import SessionStore
 from tests.examples import up_to
+from tests.guardrails import airs_settings, judge_settings
+from tests.sessions import Scanned
 
 AIRS: dict[str, Any] = {
     "profile": "p",
@@ -110,3 +114,15 @@ def test_unknown_words_are_rejected(
     with pytest.raises(RecordedError):
         find_evaluation(word)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_last_baseline_is_what_the_same_kind_of_guardrail_kept_last(tmp_path: Path) -> None:
+    (tmp_path / "topic.yaml").write_text("name: Tax\ndescription: Tax\nexamples: []\n")
+    scanned = Scanned(tmp_path)
+    for guardrail in (airs_settings(), judge_settings("m")):
+        scanned.scan(settings=guardrail)
+    store = SessionStore(scanned.topic_path)
+    for number in (0, 1):
+        store.decide(number, Decision.KEEP)
+    found = [find_baseline("last", scanned.topic_path, kind).number for kind in ("airs", "engine")]
+    assert found == [0, 1]

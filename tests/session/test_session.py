@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.session.session import PLATEAU, Decision, Session
@@ -104,13 +107,36 @@ def test_baseline_is_the_last_kept_iteration_unless_pinned() -> None:
     assert session.baseline is session.iterations[1]
     with pytest.raises(KeyError):
         session.pin(17)
-    session.decide(1, Decision.DISCARD)
+    session.record(replace(session.iterations[1], decision=Decision.DISCARD))
     assert session.baseline is session.iterations[0]
 
 
-def test_iteration_numbers_increase() -> None:
+def test_iterations_of_another_program_are_added_in_order_and_replaced() -> None:
     session = Session(TOPIC)
-    first = session.next_iteration(evaluation(TOPIC, 5), Decision.KEEP, "2026-01-01")
-    session.record(first)
-    with pytest.raises(ValueError, match="not the next"):
-        session.record(first)
+    for hits in (5, 6):
+        record(session, hits, Decision.KEEP)
+    version, best = session.version, session.best
+    theirs = replace(session.iterations[1], number=3, decision=Decision.DISCARD)
+    session.learn([theirs, replace(session.iterations[1], decision=Decision.DISCARD)])
+    session.record(replace(theirs, number=2))
+    assert [one.decision for one in session.iterations] == [Decision.KEEP, *3 * [Decision.DISCARD]]
+    assert [one.number for one in session.iterations] == [0, 1, 2, 3]
+    assert session.version != version
+    assert best is not None
+    assert session.best is session.iterations[0]
+
+
+def test_recorded_iteration_is_compared_with_the_pinned_or_the_one_kept_before_by_its_scanner() -> (
+    None
+):
+    session = Session(TOPIC)
+    for hits in (5, 6, 7):
+        record(session, hits, Decision.KEEP)
+    first, second, third = session.iterations
+    other = replace(second.evaluation, settings=ScannerSettings(guardrail=Guardrail("airs")))
+    session.record(replace(second, evaluation=other))
+    assert session.baseline_of(first) is None
+    assert session.baseline_of(third) is first
+    session.pin(1)
+    assert session.baseline_of(third) is session.iterations[1]
+    assert session.baseline_of(session.iterations[1]) is None

@@ -25,7 +25,7 @@ from guardtui.domain.verdicts import Triggered, Usage
 from guardtui.session.applied import AppliedLog
 from guardtui.session.evaluation_codec import pack_forecast
 from guardtui.session.schema import MIGRATIONS
-from guardtui.session.session import Decision, Session
+from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.session_file import FILE
 from guardtui.session.store import Draft, SessionStore, StoreError
 from tests.session.test_session import TOPIC, evaluation
@@ -59,6 +59,46 @@ def test_forecast_made_before_a_scan_is_restored(tmp_path: Path) -> None:
     assert (first.forecast.rates, first.forecast.scans) == (rates, 3)
     assert first.forecast.verdicts == count - 1
     np.testing.assert_allclose(first.forecast.triggers, chances, atol=1e-4)
+
+
+def test_only_iterations_that_another_process_changed_are_read_again(tmp_path: Path) -> None:
+    store, other = (SessionStore(tmp_path / "tax.yaml") for _ in range(2))
+    known = Session(TOPIC, [store.add_iteration(iteration(7)), store.add_iteration(iteration(8))])
+    signature = store.signature
+    assert store.changed_iterations(known.marks) == []
+    by = replace(iteration(9), by=Recorder.COMMAND)
+    other.add_iteration(by)
+    other.decide(1, Decision.DISCARD)
+    assert store.signature != signature
+    changed = store.changed_iterations(known.marks)
+    assert [(one.number, one.decision, one.by) for one in changed] == [
+        (1, Decision.DISCARD, Recorder.APP),
+        (2, Decision.KEEP, Recorder.COMMAND),
+    ]
+
+
+def test_verdicts_that_two_processes_add_to_an_iteration_are_all_kept(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "tax.yaml")
+    whole = iteration(7, of=10)
+    count = len(whole.evaluation.keys)
+
+    def some(rows: slice) -> Iteration:
+        triggered = np.full(count, Triggered.NOT_ASKED, np.int8)
+        triggered[rows] = whole.evaluation.verdicts.triggered[rows]
+        verdicts = replace(whole.evaluation.verdicts, triggered=triggered)
+        made: Iteration = replace(whole, evaluation=replace(whole.evaluation, verdicts=verdicts))
+        return made
+
+    store.add_iteration(replace(some(slice(0, 0)), decision=Decision.UNDECIDED))
+    store.complete_iteration(some(slice(0, 4)))
+    store.decide(0, Decision.DISCARD)
+    stored = store.complete_iteration(some(slice(4, None)))  # knew none of those four
+    (read,) = store.iterations()
+    for one in (stored, read):
+        assert (one.decision, one.completions) == (Decision.DISCARD, 2)
+        np.testing.assert_array_equal(
+            one.evaluation.verdicts.triggered, whole.evaluation.verdicts.triggered
+        )
 
 
 def test_all_fields_of_an_iteration_are_restored(tmp_path: Path) -> None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from guardtui.app.context import Context
+from guardtui.app.editing.deciding import (
+    against_discarding,
+    against_keeping,
+    missing_text,
+    plateau_text,
+)
 from guardtui.app.editing.preview import Preview
 from guardtui.app.editing.workspace_sync import WorkspaceSync
 from guardtui.app.guardrails.connections import Connections
@@ -15,16 +21,29 @@ from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.scan.record import is_recorded, iteration_of
 from guardtui.app.scan.run import Scans
 from guardtui.app.state import EditKind, with_session
-from guardtui.domain.comparison import compare
-from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import capitalized
+from guardtui.domain.figures import rate_text
 from guardtui.domain.guardrail import guardrail_text
-from guardtui.session.series import series_of
-from guardtui.session.session import PLATEAU, PLATEAU_ADVICE, Decision, Iteration
+from guardtui.session.session import Decision, Iteration, Recorder
 
 PLATEAU_TIME = 20.0
 """Seconds for which the advice on a plateau is shown."""
+
+_TOLD = 5
+_DECIDED = {Decision.KEEP: "kept", Decision.DISCARD: "discarded", Decision.UNDECIDED: "undecided"}
+_RECORDERS = {
+    Recorder.APP: "another window",
+    Recorder.COMMAND: "a command",
+    Recorder.AGENT: "an agent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What another program recorded: iterations, new or changed, and the pinned number."""
+
+    iterations: Sequence[Iteration]
+    pinned: int | None
 
 
 class Decisions:
@@ -44,18 +63,44 @@ class Decisions:
         self._session, self._author = context.session, context.author
         self._preview, self._sync, self._scans = preview, sync, scans
         self._connections, self._restore_remotely = connections, restore_remotely
+        self._seen: tuple[object, ...] = ()
 
-    # --- other windows --------------------------------------------------------------------
+    # --- other programs -------------------------------------------------------------------
 
     async def learn(self) -> None:
-        """Load iterations that another window of the same topic has recorded."""
+        """Load what other programs have recorded and decided; cheap while the file is the same."""
+        session, found, pinned = self._session, None, None
         with problems_shown(self._author):
-            iterations = await asyncio.to_thread(self._workspace.store.iterations)
-            if self._session.learn(iterations):
-                self._author.notify(
-                    "Another window recorded iterations of this topic; they are in the history now."
-                )
-                self._publish()
+            while True:
+                version, pinned = session.version, session.pinned
+                found = await asyncio.to_thread(self._recorded_elsewhere, session.marks)
+                if session.version == version:
+                    break
+                self._seen = ()  # it was read before a change made here
+        if found is None or not (found.iterations or found.pinned != pinned):
+            return
+        before = session.marks
+        session.learn(found.iterations)
+        if found.pinned in (None, *session.marks):
+            session.pin(found.pinned)
+        told = [
+            _recorded_text(iteration, new=iteration.number not in before)
+            for iteration in found.iterations
+            if not self._workspace.is_own(iteration)
+        ]
+        if told:
+            self._author.notify("\n".join(told[-_TOLD:]))
+        self._publish()
+        self._preview.request()
+
+    def _recorded_elsewhere(self, known: Mapping[int, tuple[str, int]]) -> _Found | None:
+        """Return what differs from the `known` iterations; None if the file is the same."""
+        store = self._workspace.store
+        signature = store.signature
+        if signature == self._seen:
+            return None
+        self._seen = signature
+        return _Found(store.changed_iterations(known), store.pinned())
 
     # --- decisions ------------------------------------------------------------------------
 
@@ -79,15 +124,9 @@ class Decisions:
             return
         if not await self._is_complete_enough(evaluation):
             return
-        if self._session.iterations and not self._session.is_better(evaluation):
-            best = self._session.best
-            than = "" if best is None else f" than that of #{best.number}"
-            difference = await self._against_best(evaluation, best)
-            series = await asyncio.to_thread(series_of, self._session.iterations, best)
-            if series is not None:
-                difference += f" #{best.number if best else 0} is the {series.text}."
-            text = f"Coverage is not greater{than}.{difference} Keep anyway?"
-            if not await self._author.ask(Confirm(text, "Keep", "Cancel")):
+        if objection := await asyncio.to_thread(against_keeping, self._session, evaluation):
+            question = Confirm(f"{objection} Keep anyway?", "Keep", "Cancel")
+            if not await self._author.ask(question):
                 return
         with problems_shown(self._author):
             await self._write_kept(evaluation, recorded)
@@ -98,10 +137,7 @@ class Decisions:
         scan = recorded if self._scans.results.is_current(evaluation) else None
         iteration, problem = await asyncio.to_thread(self._workspace.write_kept, evaluation, scan)
         number = iteration.number
-        if scan is None:
-            self._session.record(iteration)
-        else:
-            self._session.decide(scan.number, Decision.KEEP)
+        self._session.record(iteration)
         if problem:
             self._author.notify(
                 f"Kept as #{number}, but not saved: {problem}",
@@ -132,36 +168,27 @@ class Decisions:
         if evaluation.topic == best.evaluation.topic:
             self._author.notify(f"Nothing to discard: this is the best definition, #{best.number}.")
             return
-        if self._session.is_better(evaluation):
-            difference = await self._against_best(evaluation, best)
-            text = f"Coverage is greater than that of #{best.number}.{difference} Discard anyway?"
-            if not await self._author.ask(Confirm(text, "Discard", "Cancel")):
+        if objection := await asyncio.to_thread(against_discarding, self._session, evaluation):
+            question = Confirm(f"{objection} Discard anyway?", "Discard", "Cancel")
+            if not await self._author.ask(question):
                 return
         with problems_shown(self._author):
             iteration = await self._write_discarded(evaluation)
             self._session.restore_best()
             self._author.notify(f"Discarded as #{iteration.number}; back to #{best.number}")
-        if self._session.plateau:
-            self._author.notify(
-                f"{PLATEAU} discards in a row: a plateau. {PLATEAU_ADVICE}",
-                severity="warning",
-                seconds=PLATEAU_TIME,
-            )
+        if plateau := plateau_text(self._session):
+            self._author.notify(plateau, severity="warning", seconds=PLATEAU_TIME)
         self._decided()
         self._restore_remotely()
 
     async def _write_discarded(self, evaluation: Evaluation) -> Iteration:
         """Record an evaluation as discarded; for a recorded scan only the decision."""
-        workspace, session = self._workspace, self._session
         known = None
         if self._scans.results.is_current(evaluation):
-            known = iteration_of(session, evaluation)
-        if known is None or known.decision is Decision.KEEP:
-            iteration = await asyncio.to_thread(workspace.write, evaluation, Decision.DISCARD)
-            session.record(iteration)
-            return iteration
-        await asyncio.to_thread(workspace.store.decide, known.number, Decision.DISCARD)
-        return session.decide(known.number, Decision.DISCARD)
+            known = iteration_of(self._session, evaluation)
+        iteration = await asyncio.to_thread(self._workspace.write_discarded, evaluation, known)
+        self._session.record(iteration)
+        return iteration
 
     def _recorded(self, evaluation: Evaluation) -> Iteration | None:
         """Return the last iteration if it holds this evaluation, or None."""
@@ -169,17 +196,6 @@ class Decisions:
             return iteration_of(self._session, evaluation)
         recorded = is_recorded(self._session, evaluation)
         return self._session.iterations[-1] if recorded else None
-
-    async def _against_best(self, evaluation: Evaluation, best: Iteration | None) -> str:
-        """Return the comparison with the best iteration as a sentence, or ""."""
-        if best is None:
-            return ""
-
-        def work_out() -> str:
-            comparison = compare(best.evaluation, evaluation)
-            return f" {capitalized(comparison.describe(f'#{best.number}'))}."
-
-        return await asyncio.to_thread(work_out)
 
     async def _is_complete_enough(self, evaluation: Evaluation) -> bool:
         """Return whether to keep an evaluation; asks if prompts have no verdict."""
@@ -191,14 +207,7 @@ class Decisions:
                 "embedded engine's preview."
             )
             first = ("s", "scan", "Scan it first")
-        elif missing := evaluation.metrics.missing:
-            text = f"{missing} of {len(evaluation.keys)} prompts have no verdict."
-            bounds = rate_bounds(evaluation.codes, evaluation.should_trigger)["coverage"]
-            if bounds is not None:
-                text += (
-                    f" Coverage is between {bounds.low:.3f} and {bounds.high:.3f}, whatever "
-                    "those are."
-                )
+        elif text := missing_text(evaluation):
             first = ("m", "missing", "Scan those first")
         else:
             return True
@@ -236,3 +245,14 @@ class Decisions:
     def _publish(self, edit: EditKind | None = None) -> None:
         state = with_session(self._store.state, self._workspace)
         self._store.publish(state if edit is None else replace(state, edit=edit))
+
+
+def _recorded_text(iteration: Iteration, *, new: bool) -> str:
+    """Return what another program did with an iteration."""
+    decision, metrics = iteration.decision, iteration.evaluation.metrics
+    if not new:
+        done = "got further verdicts" if decision is Decision.UNDECIDED else _DECIDED[decision]
+        return f"Another program: #{iteration.number} {done}."
+    decided = "" if decision is Decision.UNDECIDED else f", {_DECIDED[decision]}"
+    coverage = "" if metrics.coverage is None else f", coverage {rate_text(metrics.coverage)}"
+    return f"#{iteration.number} is recorded by {_RECORDERS[iteration.by]}{coverage}{decided}."

@@ -81,28 +81,26 @@ async def record(
     """
     session = workspace.session
     known = iteration_of(session, onto) if onto is not None else None
-    keep = (
-        not evaluation.metrics.missing
-        and evaluation.topic == workspace.topic_file.topic
-        and _is_first(session, evaluation, known)
-    )
+    keep = evaluation.topic == workspace.topic_file.topic and keeps(session, evaluation, known)
     if known is None:
         decision = Decision.KEEP if keep else Decision.UNDECIDED
         iteration = await asyncio.to_thread(workspace.write, evaluation, decision, forecast)
         session.record(iteration)
         return iteration
     iteration = replace(known, evaluation=evaluation)
-    await asyncio.to_thread(workspace.store.complete_iteration, iteration)
-    session.complete(iteration)
+    iteration = await asyncio.to_thread(workspace.write_completed, iteration)
     if keep:
-        await asyncio.to_thread(workspace.store.decide, known.number, Decision.KEEP)
-        return session.decide(known.number, Decision.KEEP)
+        iteration = await asyncio.to_thread(workspace.write_decision, iteration, Decision.KEEP)
+    session.record(iteration)
     return iteration
 
 
-def _is_first(session: Session, evaluation: Evaluation, completed: Iteration | None) -> bool:
-    """Return whether no other scan by the same scanner is complete or kept."""
-    return not any(
+def keeps(session: Session, evaluation: Evaluation, completed: Iteration | None) -> bool:
+    """Return whether a scan of the topic file's definition is kept: the first complete one.
+
+    No other scan by the same scanner is complete or kept; `completed` is its own iteration.
+    """
+    return not evaluation.metrics.missing and not any(
         iteration.decision is Decision.KEEP or not iteration.evaluation.metrics.missing
         for iteration in session.iterations
         if iteration.evaluation.settings.kind == evaluation.settings.kind

@@ -228,8 +228,8 @@ def _experiments(topic_path: Path, iterations: Sequence[Iteration]) -> tuple[Eva
 
 def _remedy(topic_path: Path) -> str:
     return (
-        f"open it with 'guardtui {topic_path}' and scan once with AIRS or a judge "
-        "('guardtui eval' records nothing)"
+        f"scan it once with AIRS or a judge: in the app, or by 'guardtui eval {topic_path} "
+        "--prompts FILE --guardrail NAME'"
     )
 
 

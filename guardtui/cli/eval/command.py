@@ -62,6 +62,12 @@ class EvalRequest:
     within: float | None
     max_calls: int | None
     reading: Reading | None
+    record: bool | None
+
+    @property
+    def records(self) -> bool:
+        """Whether the evaluation is recorded: by default that of a real guardrail."""
+        return self.guardrail.kind != "engine" if self.record is None else self.record
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> EvalRequest:
@@ -183,6 +189,12 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     metavar="N",
     help="With --flips: scan in rounds, with at most N calls.",
 )
+@click.option(
+    "--record/--no-record",
+    default=None,
+    help="Record an iteration in the topic's session, or not (default: what a guardrail was asked, "
+    "not what the engine computed).",
+)
 @epoch_options
 @click.option(
     "--repeat",
@@ -213,6 +225,8 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 )
 def command(**values: Any) -> int:
     """Evaluate a topic file against labelled prompts and report.
+
+    What a guardrail was asked is an iteration of the topic's session then ('guardtui history').
 
     With --thresholds the report is on the thresholds of the engine or of a decision model. The best
     one has the largest coverage of those that reach --min-tpr and --min-tnr; its coverage on the

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.cli.delivery import deliver
-from guardtui.cli.diagnostics import InputError, error, note
+from guardtui.cli.diagnostics import InputError, error, note, warn
 from guardtui.cli.eval.command import EvalRequest
 from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.cli.expressions import load_plugins, own_metrics
@@ -21,7 +21,9 @@ from guardtui.cli.output_options import ReportOutput, check_outputs, choose, wit
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.operating_point import FITTED
+from guardtui.domain.figures import count_text
+from guardtui.domain.operating_point import FITTED, ThresholdFit
+from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, describe_changes
@@ -39,9 +41,11 @@ from guardtui.session.evaluation_refs import (
 from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.session_file import session_file
+from guardtui.session.store import StoreError
 
 if TYPE_CHECKING:
     from guardtui.cli.eval.flip_rounds import FlipRounds
+    from guardtui.domain.forecast_record import ForecastBefore
 
 
 _NEAR = 0.1
@@ -140,17 +144,16 @@ def _report(
         rows=None if rounds else _rows_in_doubt(request, run, topic, prompts),
         begin=None if rounds is None else rounds.begin,
     )
-    evaluation, fit = run.evaluate(job)
-    settings = evaluation.settings.titled(request.guardrail.name)
-    evaluation = replace(evaluation, settings=settings)
+    evaluation, fit = _evaluated(request, run, job)
     say_notes(prompts, evaluation)
     comparison = compare(before, evaluation) if before else None
     forecast = None
-    if run.remote and any(output.format_name == "json" for output in outputs):
+    if run.remote and (request.records or any(output.format_name == "json" for output in outputs)):
         from guardtui.app.scan.recorded_forecast import recorded_forecast_before
 
-        # This scan is not in the session, so this is the forecast before it.
+        # This scan is not in the session yet, so this is the forecast before it.
         forecast = recorded_forecast_before(request.topic, evaluation, prompts, LocalScanner())
+    _record(request, run, evaluation, forecast)
     return ReportInput(
         topic=topic,
         evaluation=evaluation,
@@ -171,6 +174,50 @@ def _report(
         checked=None if rounds is None else rounds.checked,
         before=forecast,
         template=run.template,
+    )
+
+
+def _evaluated(
+    request: EvalRequest, run: ScanRun, job: ScanJob
+) -> tuple[Evaluation, ThresholdFit | None]:
+    """Evaluate as `run`; verdicts of an interrupted or failed scan are recorded."""
+
+    def titled(evaluation: Evaluation) -> Evaluation:
+        return replace(evaluation, settings=evaluation.settings.titled(request.guardrail.name))
+
+    partial: list[Evaluation] = []
+    try:
+        evaluation, fit = run.evaluate(replace(job, ended=partial.append))
+    except BaseException:
+        for so_far in partial:
+            _record(request, run, titled(so_far), None)
+        raise
+    return titled(evaluation), fit
+
+
+def _record(
+    request: EvalRequest, run: ScanRun, evaluation: Evaluation, forecast: ForecastBefore | None
+) -> None:
+    """Record an evaluation in the session, and print its number, or why it cannot be recorded."""
+    if not request.records or not evaluation.metrics.total:
+        return
+    from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
+
+    prompts = None if str(request.prompts) == "-" else request.prompts
+    files = EvaluatedFiles(
+        request.topic, prompts, request.reading or AS_WRITTEN, run.stored_template
+    )
+    try:
+        iteration, new = record_evaluation(files, evaluation, forecast)
+    except StoreError as problem:
+        warn(f"not recorded: {problem}")
+        return
+    done = "recorded as" if new else "recorded already:"
+    missing = iteration.evaluation.metrics.missing
+    note(
+        f"{done} #{iteration.number}"
+        + (f" ({iteration.decision.value})" if iteration.decision.value != "undecided" else "")
+        + (f", {count_text(missing, 'prompt')} without a verdict" if missing else "")
     )
 
 
@@ -222,7 +269,7 @@ def _baseline(request: EvalRequest) -> RecordedEvaluation | None:
     """Return the baseline. Raises `RecordedError`."""
     if request.baseline is None:
         return None
-    named = find_baseline(request.baseline, request.topic)
+    named = find_baseline(request.baseline, request.topic, request.guardrail.kind)
     if named.series is not None:
         click.echo(f"baseline: {named.series.text}", err=True)
     return named

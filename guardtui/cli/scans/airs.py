@@ -54,6 +54,7 @@ class AirsRun:
     batches: bool
     remote = True
     template = ""
+    stored_template = None
 
     @property
     def guardrail(self) -> Guardrail:

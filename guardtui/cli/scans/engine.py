@@ -43,6 +43,7 @@ class EngineRun:
     workers: AbstractContextManager[EncodeChunks]
     remote = False
     template = ""
+    stored_template = None
 
     def evaluate(self, job: ScanJob) -> tuple[Evaluation, ThresholdFit | None]:
         """Evaluate a topic with its companions, at the threshold for these prompts.

@@ -69,6 +69,12 @@ class ModelRun:
         return options.template.current().text if isinstance(options, DecisionOptions) else ""
 
     @property
+    def stored_template(self) -> tuple[str, str] | None:
+        """Id and text of the template of a request."""
+        template = self.options.template.current()
+        return template.id, template.text
+
+    @property
     def guardrail(self) -> Guardrail:
         """The models, as far as they are known before they answer."""
         return self.options.scanner().settings.guardrail

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from guardtui.cli import diagnostics
 from guardtui.cli.options import RunOptions
 from guardtui.cli.progress import watched
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit
@@ -39,7 +41,8 @@ class ScanJob:
     `baseline` is what the result is compared with. `repeated` returns the rows to scan again after
     the first of the `epochs`, None all of them. With a `begin`, which gets the scanner's settings,
     the cached prompts (bool [N]) and the number of epochs, a check of the likely flips chooses the
-    rows in rounds.
+    rows in rounds. `ended` gets the verdicts of a scan that was interrupted or failed; it must be
+    quick.
     """
 
     topic_path: Path
@@ -51,6 +54,7 @@ class ScanJob:
     repeated: Callable[[Evaluation], NDArray[np.intp]] | None = None
     rows: NDArray[np.intp] | None = None
     begin: BeginCheck | None = None
+    ended: Callable[[Evaluation], None] | None = None
 
     @property
     def scanned(self) -> PromptSet:
@@ -79,6 +83,10 @@ class ScanRun(Protocol):
     @property
     def template(self) -> str:
         """Text of the template of a request, "" for none."""
+
+    @property
+    def stored_template(self) -> tuple[str, str] | None:
+        """Id and text of the template that verdicts depend on, for the session."""
 
     @property
     def guardrail(self) -> Guardrail:
@@ -117,19 +125,30 @@ async def evaluated(scanner: Scanner | RemoteScanner, job: ScanJob) -> Evaluatio
     if not scanner.live:
         caller = cast("RemoteScanner", scanner)
         remote = RemoteEvaluator(caller)
-        if job.begin is not None:
-            settings = with_epochs(caller.settings, epochs)
-            check = await job.begin(settings, caller.known(topic, prompts), job.epoch_count)
-            rounds = remote.evaluate_in_rounds(topic, prompts, check.next_rows, epochs=epochs)
-            return await watched(rounds, lambda: remote.progress)
-        run = remote.evaluate_rows(topic, prompts, job.rows, epochs=epochs, repeated=job.repeated)
-        return await watched(run, lambda: remote.progress)
+        try:
+            return await _asked(caller, remote, job)
+        except (asyncio.CancelledError, GuardtuiError):
+            so_far = remote.so_far()
+            if job.ended is not None and so_far is not None and so_far.metrics.total:
+                job.ended(so_far)
+            raise
     evaluator = Evaluator(scanner)
     evaluation = await watched(evaluator.evaluate(topic, prompts), lambda: evaluator.progress)
     if epochs is None:
         return evaluation
     # The embedded engine is deterministic.
     return replace(evaluation, verdicts=epochs.combine([evaluation.verdicts] * epochs.count))
+
+
+async def _asked(caller: RemoteScanner, remote: RemoteEvaluator, job: ScanJob) -> Evaluation:
+    topic, prompts, epochs = job.topic, job.prompts, job.epochs
+    if job.begin is not None:
+        settings = with_epochs(caller.settings, epochs)
+        check = await job.begin(settings, caller.known(topic, prompts), job.epoch_count)
+        rounds = remote.evaluate_in_rounds(topic, prompts, check.next_rows, epochs=epochs)
+        return await watched(rounds, lambda: remote.progress)
+    run = remote.evaluate_rows(topic, prompts, job.rows, epochs=epochs, repeated=job.repeated)
+    return await watched(run, lambda: remote.progress)
 
 
 def say_notes(prompts: PromptSet, evaluation: Evaluation) -> None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import click
 
 from guardtui.app.airs.profile_changes import ShowChanges
-from guardtui.cli import diagnostics
+from guardtui.cli import asking, diagnostics
 from guardtui.cli.airs_service import failures_told
-from guardtui.cli.diagnostics import Exit, InputError
+from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import Function
 from guardtui.cli.options import Number
 from guardtui.domain.topic import Topic
@@ -34,6 +31,13 @@ def agreement_options(function: Function) -> Function:
     )
 
 
+def agrees(question: str, *, yes: bool) -> bool:
+    """Return whether the author agrees. Raises `InputError` if nobody can be asked."""
+    return asking.agrees(
+        question, yes=yes, remedy="give --yes to do it, or --dry-run to be shown only"
+    )
+
+
 def show(changes: ShowChanges) -> None:
     """Print planned changes, with warnings."""
     nothing = "is as it was before already" if changes.reverts else "has this definition already"
@@ -47,37 +51,6 @@ def warn(warnings: Sequence[str]) -> None:
     """Print warnings."""
     for warning in warnings:
         diagnostics.warn(warning)
-
-
-def agrees(question: str, *, yes: bool) -> bool:
-    """Return whether the author agrees, at once with --yes. Raises `InputError` if none can."""
-    if yes:
-        return True
-    if not diagnostics.can_ask():
-        raise InputError(
-            "nothing was changed: there is no terminal to ask\n"
-            "  give --yes to do it, or --dry-run to be shown only"
-        )
-    diagnostics.note(f"{question} [y/N]")
-    try:
-        with _interruptible():
-            answer = input("> " if sys.stdout and sys.stdout.isatty() else "")
-    except (EOFError, UnicodeDecodeError):
-        answer = ""
-    if answer.strip().lower() in ("y", "yes"):
-        return True
-    diagnostics.note("nothing was changed")
-    return False
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt: an event loop would only cancel its task."""
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
 
 
 # --- the wait for scans -------------------------------------------------------------------

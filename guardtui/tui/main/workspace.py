@@ -11,6 +11,8 @@ from guardtui.tui.main.window import Window
 
 DRAFT_EVERY = 2.0
 WATCH_EVERY = 2.0
+LEARN_EVERY = 0.5
+"""Seconds between two looks at the session's file: what a command records is seen at once."""
 
 
 class WorkspaceFeature:
@@ -18,7 +20,7 @@ class WorkspaceFeature:
 
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
-        self._looking = False
+        self._looking = self._learning = False
         self.actions: Mapping[str, ActionMethod] = {
             "save": window.action(services.sync.save, group="decide"),
             "keep": window.action(services.decisions.keep, group="decide"),
@@ -35,6 +37,7 @@ class WorkspaceFeature:
         self._services.companions.restore()
         self._window.every(DRAFT_EVERY, self._services.sync.save_draft)
         self._window.every(WATCH_EVERY, self._watch)
+        self._window.every(LEARN_EVERY, self._learn)
 
     def _watch(self) -> None:
         # Not below a question, nor while the last look is running: a cancelled look would have
@@ -42,6 +45,17 @@ class WorkspaceFeature:
         if self._window.in_front and not self._looking:
             self._looking = True
             self._window.start(self._look(), group="watch")
+
+    def _learn(self) -> None:
+        if not self._learning:
+            self._learning = True
+            self._window.start(self._learn_once(), group="learn")
+
+    async def _learn_once(self) -> None:
+        try:
+            await self._services.decisions.learn()
+        finally:
+            self._learning = False
 
     async def _look(self) -> None:
         try:

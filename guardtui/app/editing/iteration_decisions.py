@@ -1,0 +1,184 @@
+"""Decisions on recorded iterations, without a screen: keep, discard, restore and pin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from guardtui.app.editing.deciding import against_discarding, missing_text, not_shown
+from guardtui.domain.comparison import Comparison
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Topic
+from guardtui.files.problems import FileError
+from guardtui.session.report_reader import recorded_topics
+from guardtui.session.session import Decision, Iteration, Recorder
+from guardtui.session.workspace import Workspace
+
+
+class HistoryError(GuardtuiError):
+    """A decision that cannot be made; the message names the remedy."""
+
+    exit_code = 2
+
+
+class IncompleteError(HistoryError):
+    """An iteration lacks verdicts."""
+
+    exit_code = 3
+
+
+class NotShownError(HistoryError):
+    """An iteration is no demonstrable progress."""
+
+    exit_code = 4
+
+
+class IterationDecisions:
+    """Decides on the recorded iterations of a topic file; raises HistoryError and StoreError."""
+
+    def __init__(
+        self, topic: Path, prompts: Path | None = None, by: Recorder = Recorder.COMMAND
+    ) -> None:
+        """Open the session, judged with these prompts, by default those used last."""
+        if topic.name not in recorded_topics(topic.parent):
+            raise no_session(topic)
+        self._workspace = Workspace.open(topic, prompts)
+        self._workspace.by = by
+        self.session = self._workspace.session
+
+    @property
+    def prompts(self) -> PromptSet:
+        """The prompts that decide which iteration is the best."""
+        return self._workspace.prompts
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether the topic file has a definition that no iteration has."""
+        known = {iteration.evaluation.topic for iteration in self.session.iterations}
+        return self._file not in known
+
+    @property
+    def _file(self) -> Topic:
+        return self._workspace.topic_file.topic
+
+    def chosen(self, number: int | None) -> Iteration:
+        """Return an iteration, by default the newest of the topic file's definition."""
+        path = self._workspace.topic_file.path
+        if number is not None:
+            try:
+                chosen = self.session.iteration(number)
+            except KeyError:
+                raise unknown_number(path, number, self.session.iterations) from None
+        else:
+            own = self._of_prompts(self._file)
+            if not own:
+                raise HistoryError(
+                    f"{path}: its definition is in no iteration on {self._workspace.prompts_path}\n"
+                    f"  record it: guardtui eval {path} --prompts {self._workspace.prompts_path} "
+                    "--record; or name one with --iteration"
+                )
+            chosen = own[-1]
+        self.session.shown = chosen.evaluation.settings
+        return chosen
+
+    def _of_prompts(self, topic: Topic) -> list[Iteration]:
+        fingerprint = self.prompts.fingerprint
+        return [
+            iteration
+            for iteration in self.session.iterations
+            if iteration.evaluation.key.same_subject(topic, fingerprint)
+        ]
+
+    def require_progress(self, iteration: Iteration) -> None:
+        """Raise IncompleteError or NotShownError unless an iteration may be kept without asking."""
+        if iteration.decision is Decision.KEEP:
+            return
+        path, anyway = self._workspace.topic_file.path, "or keep it as it is with --anyway"
+        if text := missing_text(iteration.evaluation):
+            raise IncompleteError(
+                f"{path}: #{iteration.number} is not kept: {text}\n"
+                f"  'guardtui eval' asks only the missing ones again; {anyway}"
+            )
+        comparison = not_shown(self.session, iteration.evaluation)
+        if comparison is not None:
+            best = self.session.best
+            than = f"#{best.number}" if best is not None else ""
+            raise NotShownError(
+                f"{path}: #{iteration.number} is not kept: {comparison.describe(than)}\n"
+                f"  {_deciding(comparison)}; {anyway}"
+            )
+
+    def keep(self, iteration: Iteration) -> Iteration:
+        """Keep an iteration, and write its definition to the topic file."""
+        if iteration.decision is Decision.KEEP:
+            self._save(iteration.evaluation.topic)
+            return iteration
+        kept, problem = self._workspace.write_kept(iteration.evaluation, iteration)
+        self.session.record(kept)
+        if problem:
+            raise HistoryError(f"#{kept.number} is kept, but not saved: {problem}")
+        return kept
+
+    def restored_by_discarding(self, iteration: Iteration) -> Iteration:
+        """Return the best iteration, whose definition comes back."""
+        best, path = self.session.best, self._workspace.topic_file.path
+        if best is None:
+            raise HistoryError(f"{path}: no iteration is kept, so there is nothing to go back to")
+        if best.evaluation.topic == iteration.evaluation.topic:
+            raise HistoryError(f"{path}: nothing to discard: #{best.number} is the best definition")
+        return best
+
+    def against_discarding(self, iteration: Iteration) -> str:
+        """Return what speaks against discarding an iteration, or ""."""
+        return against_discarding(self.session, iteration.evaluation)
+
+    def discard(self, iteration: Iteration) -> tuple[Iteration, bool]:
+        """Discard an iteration; if the topic file has its definition, restore the best one.
+
+        Returns the discarded iteration, and whether the file was restored.
+        """
+        best, current = self.restored_by_discarding(iteration), self._file
+        discarded = self._workspace.write_discarded(iteration.evaluation, iteration)
+        self.session.record(discarded)
+        restores = current == iteration.evaluation.topic
+        if restores:
+            self._save(best.evaluation.topic)
+        return discarded, restores
+
+    def restore(self, iteration: Iteration) -> None:
+        """Write the definition of an iteration to the topic file."""
+        self._save(iteration.evaluation.topic)
+
+    def pin(self, number: int | None) -> None:
+        """Make an iteration the baseline; None: the last kept one again."""
+        self._workspace.pin(number)
+
+    def _save(self, topic: Topic) -> None:
+        try:
+            self._workspace.save(topic)
+        except FileError as problem:
+            raise HistoryError(str(problem)) from problem
+
+
+def no_session(topic: Path) -> HistoryError:
+    """Return the error that nothing is recorded of a topic file."""
+    problem = "nothing is recorded" if topic.exists() else "no such file"
+    return HistoryError(
+        f"{topic}: {problem}\n"
+        f"  'guardtui eval {topic} --prompts FILE --record' records an iteration"
+    )
+
+
+def unknown_number(path: Path, number: int, iterations: list[Iteration]) -> HistoryError:
+    """Return the error for an iteration that does not exist."""
+    numbers = ", ".join(str(iteration.number) for iteration in iterations[-20:])
+    return HistoryError(f"{path}: no iteration {number}\n  existing: {numbers}")
+
+
+def _deciding(comparison: Comparison) -> str:
+    """Return what would decide a comparison."""
+    significance = comparison.significance
+    more = significance.more_prompts
+    if not more or significance.fixes <= significance.regressions:
+        return "only another definition would be demonstrably better on these prompts"
+    return f"about {more:,} more labelled prompts would decide, if the difference stays"

@@ -1,0 +1,83 @@
+"""Records what a command has evaluated in the session of its topic file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from guardtui.app.scan.record import iteration_of, keeps
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.forecast_record import ForecastBefore
+from guardtui.domain.prompt_reading import Reading
+from guardtui.domain.verdicts import is_answered
+from guardtui.session.prompt_file import remember_reading
+from guardtui.session.session import Decision, Iteration, Recorder, Session
+from guardtui.session.store import SessionStore
+from guardtui.session.workspace import now
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedFiles:
+    """What an evaluation was about; `prompts` is None for standard input.
+
+    `template` is the id and the text of a model's prompt template, or None.
+    """
+
+    topic: Path
+    prompts: Path | None
+    reading: Reading
+    template: tuple[str, str] | None = None
+
+
+def record_evaluation(
+    files: EvaluatedFiles,
+    evaluation: Evaluation,
+    forecast: ForecastBefore | None = None,
+    by: Recorder = Recorder.COMMAND,
+) -> tuple[Iteration, bool]:
+    """Record an evaluation of a topic file's definition; return its iteration and if it is new.
+
+    The rules are those of the app (`app.scan.record.record`). What a recorded iteration has already
+    is not recorded again; one that lacks verdicts gets those of the evaluation. Blocks. Raises
+    StoreError.
+    """
+    store = SessionStore(files.topic)
+    if files.prompts is not None:
+        store.use_prompt_file(str(files.prompts.resolve()))
+        remember_reading(store, files.reading)
+    if files.template is not None:
+        store.keep_template(*files.template)
+    iterations = store.iterations()
+    session = Session(evaluation.topic, iterations)
+    known = _agreeing(iterations, evaluation) or iteration_of(session, evaluation)
+    if known is None:
+        keep = keeps(session, evaluation, None)
+        decision = Decision.KEEP if keep else Decision.UNDECIDED
+        planned = replace(
+            session.next_iteration(evaluation, decision, now()), forecast=forecast, by=by
+        )
+        return store.add_iteration(planned), True
+    verdicts = known.evaluation.verdicts
+    more = is_answered(evaluation.verdicts.triggered) & ~is_answered(verdicts.triggered)
+    if not more.any():
+        return known, False
+    merged = replace(evaluation, verdicts=verdicts.completed(evaluation.verdicts))
+    iteration = store.complete_iteration(replace(known, evaluation=merged))
+    if keeps(session, iteration.evaluation, known):
+        store.decide(iteration.number, Decision.KEEP)
+        iteration = replace(iteration, decision=Decision.KEEP)
+    return iteration, True
+
+
+def _agreeing(iterations: Sequence[Iteration], evaluation: Evaluation) -> Iteration | None:
+    """Return the newest iteration of the same subject, unless a verdict differs from its own."""
+    for iteration in reversed(iterations):
+        recorded = iteration.evaluation
+        if recorded.key == evaluation.key:
+            then, now_ = recorded.verdicts.triggered, evaluation.verdicts.triggered
+            both = is_answered(then) & is_answered(now_)
+            return iteration if np.array_equal(then[both], now_[both]) else None
+    return None

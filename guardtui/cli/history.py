@@ -1,0 +1,259 @@
+"""`guardtui history`: list, keep, discard, restore and pin the iterations of a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from guardtui.cli.diagnostics import note, warn
+from guardtui.cli.guardrail_options import Function
+from guardtui.cli.options import FILE
+from guardtui.cli.output import table, write
+
+if TYPE_CHECKING:
+    from guardtui.app.editing.iteration_decisions import IterationDecisions
+    from guardtui.session.session import Iteration
+
+_HEADER = (
+    "#",
+    "decision",
+    "coverage",
+    "95 % interval",
+    "TPR",
+    "TNR",
+    "by",
+    "recorded",
+    "guardrail",
+)
+_OVERWRITTEN = "a definition in the topic file that no iteration has would be overwritten"
+_YES = "give --yes to answer yes"
+
+
+@click.group("history")
+def command() -> None:
+    """List the iterations of a topic's session; keep, discard, restore and pin them.
+
+    'guardtui eval' records iterations, and so does the app: both work on one session. Exit code 2:
+    bad input, or a question without --yes. 3: verdicts are missing. 4: no demonstrable change.
+    """
+
+
+def _common(function: Function) -> Function:
+    function = click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(("table", "json")),
+        default="table",
+        help="Format (default: table).",
+    )(function)
+    return click.option(
+        "--prompts",
+        type=FILE,
+        metavar="FILE",
+        help="The prompt set that decides which iteration is the best (default: the one used "
+        "last).",
+    )(function)
+
+
+_iteration_option = click.option(
+    "--iteration",
+    "number",
+    type=click.IntRange(0),
+    metavar="N",
+    help="The iteration (default: the newest of the topic file's definition).",
+)
+_yes_option = click.option("--yes", "-y", is_flag=True, help="Answer every question with yes.")
+
+
+@command.command("list")
+@click.argument("topic", type=FILE)
+@_common
+def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
+    """List the iterations, oldest first; with --prompts those on that prompt set."""
+    from guardtui.app.editing.iteration_decisions import no_session
+    from guardtui.cli.inputs import load_inputs
+    from guardtui.session.report_reader import recorded_topics
+    from guardtui.session.store import SessionStore
+
+    if topic.name not in recorded_topics(topic.parent):
+        raise no_session(topic)
+    iterations: Sequence[Iteration] = SessionStore(topic, reading=True).iterations()
+    if prompts is not None:
+        fingerprint = load_inputs(topic, prompts)[1].fingerprint
+        iterations = [one for one in iterations if one.evaluation.prompt_set == fingerprint]
+        if not iterations:
+            note(f"no iteration is on {prompts}")
+    _print(iterations, format_name)
+
+
+@command.command("keep")
+@click.argument("topic", type=FILE)
+@_iteration_option
+@_yes_option
+@click.option(
+    "--anyway",
+    is_flag=True,
+    help="Keep it even if verdicts are missing or the change is not demonstrable.",
+)
+@_common
+def keep(
+    topic: Path,
+    number: int | None,
+    yes: bool,
+    anyway: bool,
+    prompts: Path | None,
+    format_name: str,
+) -> None:
+    """Keep an iteration: its definition is written to the topic file.
+
+    Refused with exit code 3 if verdicts are missing, and with 4 if its coverage is not demonstrably
+    greater than that of the best iteration.
+    """
+    decisions = _opened(topic, prompts)
+    iteration = decisions.chosen(number)
+    if not anyway:
+        decisions.require_progress(iteration)
+    if _may_overwrite(decisions, iteration, yes):
+        _print([decisions.keep(iteration)], format_name)
+        note(f"kept as #{iteration.number}, and in {topic}")
+
+
+@command.command("discard")
+@click.argument("topic", type=FILE)
+@_iteration_option
+@_yes_option
+@_common
+def discard(
+    topic: Path, number: int | None, yes: bool, prompts: Path | None, format_name: str
+) -> None:
+    """Discard an iteration: the best definition is written to the topic file again."""
+    from guardtui.app.editing.deciding import plateau_text
+    from guardtui.cli.asking import agrees
+
+    decisions = _opened(topic, prompts)
+    iteration = decisions.chosen(number)
+    best = decisions.restored_by_discarding(iteration)
+    objection = decisions.against_discarding(iteration)
+    if objection and not agrees(f"{objection} Discard anyway?", yes=yes, remedy=_YES):
+        return
+    discarded, restored = decisions.discard(iteration)
+    _print([discarded], format_name)
+    back = (
+        f"back to #{best.number}" if restored else f"{topic} has another definition, and keeps it"
+    )
+    note(f"discarded as #{discarded.number}; {back}")
+    if plateau := plateau_text(decisions.session):
+        warn(plateau)
+
+
+@command.command("restore")
+@click.argument("number", type=click.IntRange(0), metavar="N")
+@click.argument("topic", type=FILE)
+@_yes_option
+@_common
+def restore(number: int, topic: Path, yes: bool, prompts: Path | None, format_name: str) -> None:
+    """Write the definition of iteration N to the topic file."""
+    decisions = _opened(topic, prompts)
+    iteration = decisions.chosen(number)
+    if _may_overwrite(decisions, iteration, yes):
+        decisions.restore(iteration)
+        _print([iteration], format_name)
+        note(f"{topic} has the definition of #{number}")
+
+
+@command.command("pin")
+@click.argument("number", type=click.IntRange(0), metavar="N")
+@click.argument("topic", type=FILE)
+@_common
+def pin(number: int, topic: Path, prompts: Path | None, format_name: str) -> None:
+    """Make iteration N the baseline of all comparisons."""
+    decisions = _opened(topic, prompts)
+    iteration = decisions.chosen(number)
+    decisions.pin(number)
+    _print([iteration], format_name)
+    note(f"baseline: #{number} (pinned)")
+
+
+@command.command("unpin")
+@click.argument("topic", type=FILE)
+@_common
+def unpin(topic: Path, prompts: Path | None, format_name: str) -> None:
+    """Make the iteration kept last the baseline again."""
+    decisions = _opened(topic, prompts)
+    decisions.pin(None)
+    baseline = decisions.session.baseline
+    _print([] if baseline is None else [baseline], format_name)
+    note(
+        f"baseline: {'none yet' if baseline is None else f'#{baseline.number}'} (the last kept one)"
+    )
+
+
+def _opened(topic: Path, prompts: Path | None) -> IterationDecisions:
+    from guardtui.app.editing.iteration_decisions import IterationDecisions
+
+    return IterationDecisions(topic, prompts)
+
+
+def _may_overwrite(decisions: IterationDecisions, iteration: Iteration, yes: bool) -> bool:
+    """Return whether the topic file may get a definition. Raises `InputError` without an answer."""
+    from guardtui.cli.asking import agrees
+
+    if not decisions.overwrites:
+        return True
+    return agrees(
+        f"Write the definition of #{iteration.number}? {_OVERWRITTEN}; a backup is kept.",
+        yes=yes,
+        remedy=f"{_OVERWRITTEN}: {_YES} (a backup is kept)",
+    )
+
+
+def _print(iterations: Sequence[Iteration], format_name: str) -> None:
+    if format_name == "json":
+        from guardtui.reports.json_data import encode
+
+        write(encode("history", {"iterations": [_entry(iteration) for iteration in iterations]}))
+    else:
+        write(table([_cells(iteration) for iteration in iterations], _HEADER))
+
+
+def _entry(iteration: Iteration) -> dict[str, Any]:
+    from guardtui.domain.statistics import rate_intervals
+    from guardtui.reports.json_data import guardrail_of
+
+    evaluation = iteration.evaluation
+    metrics, fitted = evaluation.metrics, evaluation.settings.has_fitted_threshold
+    return {
+        "number": iteration.number,
+        "decision": iteration.decision.value,
+        "guardrail": guardrail_of(evaluation.settings),
+        "coverage": metrics.coverage,
+        "tpr": metrics.true_positive_rate,
+        "tnr": metrics.true_negative_rate,
+        "interval": rate_intervals(metrics, fitted=fitted)["coverage"],
+        "definition": evaluation.topic.model_dump(mode="json"),
+        "recorded_at": iteration.created,
+        "by": iteration.by.value,
+    }
+
+
+def _cells(iteration: Iteration) -> list[str]:
+    from guardtui.domain.figures import interval_text, rate_text
+    from guardtui.domain.guardrail import guardrail_text
+    from guardtui.domain.statistics import rate_intervals
+
+    evaluation = iteration.evaluation
+    metrics, fitted = evaluation.metrics, evaluation.settings.has_fitted_threshold
+    return [
+        str(iteration.number),
+        iteration.decision.value,
+        rate_text(metrics.coverage),
+        interval_text(rate_intervals(metrics, fitted=fitted)["coverage"]),
+        rate_text(metrics.true_positive_rate),
+        rate_text(metrics.true_negative_rate),
+        iteration.by.value,
+        iteration.created,
+        guardrail_text(evaluation.settings),
+    ]

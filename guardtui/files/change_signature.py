@@ -1,0 +1,17 @@
+"""Whether a file changed, without reading it."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+
+def change_signature(path: Path) -> tuple[int, int, int] | None:
+    """Return mtime, size and inode of a file; None if missing or not a regular file."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,139 @@
+"""`guardtui history`: the loop by command, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.files.topic_files import load_topic
+from guardtui.session.session_file import session_file
+from guardtui.session.store import SessionStore
+from tests.cli.conftest import Run
+
+TOPIC = """# mine
+name: Tax
+description: {}
+examples:
+- how do I pay tax
+- tax rates
+intent: block
+owner: me
+"""
+FIRST, BETTER, WORSE = (
+    "Bread and dragons",
+    "Income tax, tax refunds and tax returns",
+    "Bread, dragons and cakes",
+)
+EVAL = ("eval", "t.yaml", "--prompts", "t.csv", "--set", "encoder=static", "--threshold", "0.3")
+
+
+@pytest.fixture
+def topic(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(folder)
+    subjects = ("income tax", "a tax refund", "my tax return", "bread", "dragons", "the train")
+    rows = [f"{subjects[row % 6]} {row},{str(row % 6 < 3).lower()}" for row in range(60)]
+    Path("t.csv").write_text("\n".join(["prompt,expected", *rows, ""]))
+    write(FIRST)
+    return Path("t.yaml")
+
+
+def write(description: str) -> None:
+    Path("t.yaml").write_text(TOPIC.format(description))
+
+
+def listed(run: Run, *words: str) -> list[dict[str, Any]]:
+    result = run("history", "list", "t.yaml", "--format", "json", *words)
+    assert result.code == 0
+    iterations: list[dict[str, Any]] = json.loads(result.out)["iterations"]
+    return iterations
+
+
+def test_loop_of_edit_eval_keep_and_discard_without_the_app(run: Run, topic: Path) -> None:
+    assert "recorded as #0 (keep)" in run(*EVAL, "--record").err
+    assert "recorded already: #0 (keep)" in run(*EVAL, "--record").err
+    write(BETTER)
+    assert "recorded as #1\n" in run(*EVAL, "--record").err
+    kept = run("history", "keep", "t.yaml", "--format", "json")
+    assert (kept.code, json.loads(kept.out)["iterations"][0]["decision"]) == (0, "keep")
+    write(WORSE)
+    run(*EVAL, "--record")
+    refused = run("history", "keep", "t.yaml")
+    assert (refused.code, refused.out) == (4, "")
+    assert "#2 is not kept: worse than #1" in refused.err
+    assert "--anyway" in refused.err
+    assert "back to #1" in run("history", "discard", "t.yaml").err
+    assert topic.read_text() == TOPIC.format(BETTER)
+    found = listed(run)
+    assert [(one["number"], one["decision"], one["by"]) for one in found] == [
+        (0, "keep", "command"),
+        (1, "keep", "command"),
+        (2, "discard", "command"),
+    ]
+    assert list(found[0]) == [
+        *("number", "decision", "guardrail", "coverage", "tpr", "tnr", "interval"),
+        *("definition", "recorded_at", "by"),
+    ]
+    assert "nothing to discard: #1 is the best" in run("history", "discard", "t.yaml").err
+    assert run("export", "t.yaml", "--iteration", "2").code == 0
+
+
+def test_restore_pin_and_unpin(run: Run, topic: Path) -> None:
+    run(*EVAL, "--record")
+    write(BETTER)
+    run(*EVAL, "--record")
+    write("in no iteration")
+    refused = run("history", "restore", "0", "t.yaml")
+    assert (refused.code, load_topic(topic).topic.description) == (2, "in no iteration")
+    assert "--yes" in refused.err
+    assert run("history", "restore", "0", "t.yaml", "--yes").code == 0
+    assert topic.read_text() == TOPIC.format(FIRST)
+    run("history", "pin", "1", "t.yaml")
+    assert SessionStore(topic).pinned() == 1
+    run("history", "unpin", "t.yaml")
+    assert SessionStore(topic).pinned() is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("restore", "7", "t.yaml"), "no iteration 7\n  existing: 0"),
+        (("keep", "t.yaml", "--iteration", "7"), "no iteration 7"),
+        (("list", "none.yaml"), "none.yaml: no such file"),
+        (("keep", "other.yaml"), "other.yaml: nothing is recorded"),
+        (
+            ("keep", "t.yaml", "--prompts", "other.csv"),
+            "is in no iteration on other.csv",
+        ),
+    ],
+)
+def test_bad_input_is_explained(
+    run: Run, topic: Path, words: tuple[str, ...], message: str
+) -> None:
+    run(*EVAL, "--record")
+    Path("other.yaml").write_text(topic.read_text())
+    Path("other.csv").write_text("prompt,expected\ntax,true\nbread,false\n")
+    result = run("history", *words)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+
+
+def test_engine_is_recorded_only_on_request_and_list_is_by_prompts(run: Run, topic: Path) -> None:
+    run(*EVAL)
+    assert not session_file(topic).exists()
+    run(*EVAL, "--record")
+    Path("other.csv").write_text("prompt,expected\ntax,true\nbread,false\n")
+    run(*EVAL, "--record", "--prompts", "other.csv")
+    assert [one["number"] for one in listed(run, "--prompts", "other.csv")] == [1]
+    assert len(listed(run)) == 2
+
+
+def test_report_is_delivered_where_nothing_can_be_recorded(run: Run, topic: Path) -> None:
+    session_file(topic).parent.mkdir()
+    session_file(topic).write_bytes(b"no database" * 100)
+    result = run(*EVAL, "--record")
+    assert result.code == 0
+    assert "Coverage is" in result.out
+    assert "warning: not recorded: " in result.err
