@@ -24,11 +24,12 @@ _MOST = 2000
 def with_subsets(topic: Topic, wordings: Sequence[Candidate], most: int = MOST) -> list[Candidate]:
     """Return wordings as given and with the examples at hand, then combinations of their parts.
 
-    At most `most` are returned. A wording changes how well a guardrail separates; the number of its examples changes how much
-    the guardrail catches, and only the guardrail knows how much that should be. So each list of
-    new examples, whole and then with fewer and fewer of them, is combined with the description at
-    hand and with that of each wording. Where no wording has new examples, each description comes
-    with fewer and fewer of those at hand. Definitions beyond the limits are left out.
+    At most `most` are returned. A wording changes how well a guardrail separates; the number of its
+    examples changes how much the guardrail catches, and only the guardrail knows how much that
+    should be. So each list of new examples, whole and then with fewer and fewer of them, is
+    combined with the description at hand and with that of each wording. Where no wording has new
+    examples, each description comes with fewer and fewer of those at hand. Definitions beyond the
+    limits are left out.
     """
     given = [one if one.topic.examples else _with(one, topic.examples) for one in wordings]
     new = {one.topic.examples: one for one in given if one.topic.examples != topic.examples}
