@@ -487,6 +487,7 @@ def test_the_served_app_has_the_options(folder: Path, environment: dict[str, str
     async def look() -> None:
         async with opened_app(served) as socket_:
             await socket_.send_json(["resize", {"width": 120, "height": 70}])
+            await socket_.send_json(["stdin", "\x00vf"])  # all figures
             await shown(socket_, "0.625")
 
     asyncio.run(look())
