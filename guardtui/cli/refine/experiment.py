@@ -24,6 +24,7 @@ from guardtui.app.experiments.run import ExperimentRun
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.app.guardrails.remote import RemoteOptions
+from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.guardrail_options import AIRS, ENGINE
@@ -34,6 +35,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
+from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.http.errors import ServiceError
@@ -47,7 +49,7 @@ from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.applied import AppliedLog
 from guardtui.session.chosen_thresholds import read_decision_threshold, settings_of_session
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
-from guardtui.session.session import Decision, Iteration
+from guardtui.session.session import Decision, Iteration, Recorder
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 from guardtui.session.workspace import now
@@ -225,10 +227,10 @@ class ExperimentCommand:
         *,
         keep: bool,
     ) -> ExperimentReport:
-        store = SessionStore(self.path)
+        files = EvaluatedFiles(self.path, None, AS_WRITTEN)
 
         async def scanned(evaluation: Evaluation) -> None:
-            await asyncio.to_thread(_record_scan, store, evaluation)
+            await asyncio.to_thread(record_evaluation, files, evaluation)
 
         run = ExperimentRun(log, record, self.prompts, answering, scanned=scanned)
         try:
@@ -243,7 +245,8 @@ class ExperimentCommand:
             )
         best, kept = run.best(), False
         if best is not None and status.best is not None and keep:
-            store.add_iteration(Iteration(0, now(), Decision.UNDECIDED, best))
+            iteration = Iteration(0, now(), Decision.UNDECIDED, best, by=Recorder.COMMAND)
+            SessionStore(self.path).add_iteration(iteration)
             log.keep(record, status.best + 1)
             kept = True
         return ExperimentReport(
@@ -430,23 +433,6 @@ class ExperimentCommand:
 
 def _changes(store: SessionStore) -> ProfileChanges:
     return ProfileChanges(lambda known: AppliedLog(store, known.key))
-
-
-def _record_scan(store: SessionStore, evaluation: Evaluation) -> None:
-    """Record the whole scan of the definition, unless it is an iteration already."""
-    iterations = store.iterations()
-    for iteration in iterations:
-        recorded_before = iteration.evaluation
-        if recorded_before.key.same_subject(
-            evaluation.topic, evaluation.prompt_set
-        ) and np.array_equal(recorded_before.verdicts.triggered, evaluation.verdicts.triggered):
-            return
-    of_kind = [
-        one for one in iterations if one.evaluation.settings.kind == evaluation.settings.kind
-    ]
-    first = not of_kind and not evaluation.metrics.missing
-    decision = Decision.KEEP if first else Decision.UNDECIDED
-    store.add_iteration(Iteration(0, now(), decision, evaluation))
 
 
 def _warn(message: str) -> None:
