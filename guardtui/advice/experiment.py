@@ -18,6 +18,9 @@ approximate, and the choice of the candidates at earlier looks is no part of the
 edit is kept of a guardrail that no edit moves, and how often one is worse on other prompts, is
 measured (`benchmarks/evidence.py`).
 
+Where fewer than `LABELS_AT_LEAST` prompts of a class count, a bootstrap knows too little of how
+verdicts vary: such a look proves nothing and drops nobody.
+
 A proven candidate also separates better than chance. Where verdicts have nothing to do with the
 labels, a level that happens to fit these prompts looks like a gain.
 """
@@ -34,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.advice.edit_worth import resampled_rates, resamples
+from guardtui.domain.operating_point import LABELS_AT_LEAST
 
 Array: TypeAlias = "NDArray[np.float64]"
 Bools: TypeAlias = "NDArray[np.bool_]"
@@ -132,6 +136,8 @@ class Experiment:
         self._parts = [
             np.concatenate([rows[: round(len(rows) * part)] for rows in ranked]) for part in LOOKS
         ]
+        fewest = [fewest_of_a_class(counted[:, rows], belongs[rows]) for rows in self._parts]
+        self._few = np.stack(fewest) < LABELS_AT_LEAST
         self._after = np.full(counted.shape, _UNASKED, np.int8)
         self._alive = list(range(len(counted)))
         self._look = 0
@@ -172,7 +178,7 @@ class Experiment:
         most, done = now, len(self._parts[self._look])
         for look in range(self._look + 1, len(LOOKS)):
             more = len(self._parts[look]) - done
-            most += min(len(self._alive), self._stay(look - 1)) * more
+            most += self._stay(look - 1) * more
             done = len(self._parts[look])
         return now, most
 
@@ -208,7 +214,7 @@ class Experiment:
             self._counted[np.ix_(alive, rows)],
             self._belongs[rows],
         )
-        lows = found.lows(SPENT[self._look])
+        lows = np.where(self._few[self._look, alive], -1.0, found.lows(SPENT[self._look]))
         for index, gain, low in zip(self._alive, found.gains, lows, strict=True):
             self.standings[index] = replace(self.standings[index], gain=float(gain), low=float(low))
         self._look += 1
@@ -220,6 +226,8 @@ class Experiment:
             self._drop(found.gains)
 
     def _drop(self, gains: Array) -> None:
+        if self._few[self._look - 1, self._alive].any():
+            return
         order = np.argsort(-gains, kind="stable")[: self._stay(self._look - 1)]
         stay = sorted(self._alive[index] for index in order if gains[index] >= WORSE)
         for index in set(self._alive) - set(stay):
@@ -229,8 +237,19 @@ class Experiment:
             self.ending = Ending.HOPELESS
 
     def _stay(self, look: int) -> int:
-        """Return how many candidates stay at most after a look (0, 1 …)."""
-        return max(KEPT_AT_LEAST[look], math.ceil(len(self.standings) * KEPT[look]))
+        """Return how many of those left stay at most after a look (0, 1 …)."""
+        most = max(KEPT_AT_LEAST[look], math.ceil(len(self.standings) * KEPT[look]))
+        left = len(self._alive)
+        return left if self._few[look, self._alive].any() else min(left, most)
+
+
+def fewest_of_a_class(counted: Bools, belongs: Bools) -> Rows:
+    """Return the number of prompts of the rarer class that count for each candidate, [k].
+
+    `counted` [k, n] are the prompts that count for it, `belongs` [n] their labels.
+    """
+    fewest: Rows = np.minimum((counted & belongs).sum(axis=1), (counted & ~belongs).sum(axis=1))
+    return fewest
 
 
 def compare(before: Bools, after: Bools, counted: Bools, belongs: Bools) -> Comparison:

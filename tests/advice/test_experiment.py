@@ -146,6 +146,19 @@ def test_prompts_that_do_not_count_are_not_asked() -> None:
     assert {*run.unasked(0).tolist()} & {*range(10)}
 
 
+def test_a_look_with_few_prompts_of_a_class_proves_nothing_and_drops_nobody() -> None:
+    before, after = np.zeros(200, bool), np.ones((12, 200), bool)
+    counted = np.ones((12, 200), bool)
+    counted[:, np.flatnonzero(labels(200))[9:]] = False
+    run = experiment_of(before, 12, counted)
+    _, most = run.calls_left()
+    play(run, after)
+    assert run.ending is Ending.NOT_PROVEN
+    assert run.best is None
+    assert len(run.alive) == 12
+    assert run.answered == np.count_nonzero(counted) <= most
+
+
 def test_without_candidates_there_is_nothing_to_ask() -> None:
     run = experiment_of(verdicts(20, 0.6, 0), 0)
     assert run.ending is Ending.HOPELESS

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.engine_scores import open_scores
-from guardtui.advice.experiment import Experiment
+from guardtui.advice.experiment import Experiment, fewest_of_a_class
 from guardtui.advice.experiment_candidates import best_edits, with_subsets
 from guardtui.advice.objective import OwnPrompts, Stopped
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.guardrail import ScannerSettings
-from guardtui.domain.operating_point import at_threshold
+from guardtui.domain.operating_point import LABELS_AT_LEAST, at_threshold
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.sweep import stratified_folds
 from guardtui.domain.topic import Topic
@@ -64,15 +64,17 @@ def gathered(
 ) -> tuple[Candidate, ...]:
     """Return the candidates: wordings with subsets of their examples, else the engine's edits.
 
-    Blocks. Raises ExperimentError if there are none, and ScannerError.
+    Those for which too few prompts count are left out. Blocks. Raises ExperimentError if there are
+    none, and ScannerError.
     """
+    require_labels(topic, prompts)
     if wordings:
         found = with_subsets(topic, wordings)
         if not found:
             raise ExperimentError(
                 "no wording differs from the definition within the limits\n  give other wordings"
             )
-        return tuple(found)
+        return _decidable(topic, prompts, found)
     scores = open_scores(engine, prompts, report, stopped)
     if scores is None:
         return ()
@@ -80,7 +82,39 @@ def gathered(
     edits = best_edits(objective, topic, stopped=stopped) or ()
     if not edits and not stopped():
         raise ExperimentError("no edit of its examples to try\n  give wordings of your own")
-    return tuple(edits)
+    return _decidable(topic, prompts, edits)
+
+
+def require_labels(topic: Topic, prompts: PromptSet) -> None:
+    """Raise ExperimentError if too few prompts of a label count for any candidate."""
+    _decidable(topic, prompts, [Candidate(topic, CandidateKind.COMPLETE, "")])
+
+
+def _decidable(
+    topic: Topic, prompts: PromptSet, candidates: Sequence[Candidate]
+) -> tuple[Candidate, ...]:
+    """Return the candidates for which enough prompts count. Raises ExperimentError if none has."""
+    fewest = fewest_of_a_class(_counted(topic, prompts, candidates), prompts.expected)
+    kept = tuple(
+        one
+        for one, count in zip(candidates, fewest.tolist(), strict=True)
+        if count >= LABELS_AT_LEAST
+    )
+    if candidates and not kept:
+        raise ExperimentError(
+            f"too few prompts: only {int(fewest.max())} of a label count, and an experiment needs "
+            f"{LABELS_AT_LEAST} that belong to the topic and {LABELS_AT_LEAST} that do not\n"
+            "  add prompts of the label that has too few; examples of a definition do not count"
+        )
+    return kept
+
+
+def _counted(topic: Topic, prompts: PromptSet, candidates: Sequence[Candidate]) -> Bools:
+    """Return which prompts count for each candidate, bool [k, N]."""
+    rows = np.arange(len(prompts), dtype=np.intp)
+    definition = Candidate(topic, CandidateKind.COMPLETE, "")
+    counted = OwnPrompts(prompts, rows).counted([definition, *candidates])
+    return counted[0] & counted[1:]
 
 
 def recorded(
@@ -119,9 +153,8 @@ class Design:
         `triggered` are the current definition's verdicts, int8 [N] (`Triggered`), or None before
         they are known. Examples of a definition do not count, nor prompts without its verdict.
         """
-        prompts, rows = self.prompts, np.arange(len(self.prompts), dtype=np.intp)
-        definition = Candidate(self.topic, CandidateKind.COMPLETE, "")
-        counted = OwnPrompts(prompts, rows).counted([definition, *self.candidates])
+        prompts = self.prompts
+        counted = _counted(self.topic, prompts, self.candidates)
         right = np.ones(len(prompts), bool)
         if triggered is not None:
             right = self.right(triggered)
@@ -130,7 +163,7 @@ class Design:
             stratified_folds(prompts.expected, len(prompts), self.seed, prompts.keys),
             kind="stable",
         )
-        return Experiment(right, prompts.expected, counted[0] & counted[1:], order)
+        return Experiment(right, prompts.expected, counted, order)
 
     def right(self, triggered: NDArray[np.int8]) -> Bools:
         """Return which verdicts (int8 [N]) are right, bool [N]."""

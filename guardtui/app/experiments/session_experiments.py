@@ -16,7 +16,14 @@ from guardtui.app.editing.decisions import Decisions
 from guardtui.app.editing.preview import Preview
 from guardtui.app.editing.workspace_sync import WorkspaceSync
 from guardtui.app.experiments.guardrail import AskedGuardrail, ExperimentGuardrails
-from guardtui.app.experiments.planning import Calls, Design, design_of, gathered, recorded
+from guardtui.app.experiments.planning import (
+    Calls,
+    Design,
+    design_of,
+    gathered,
+    recorded,
+    require_labels,
+)
 from guardtui.app.experiments.run import ExperimentRun
 from guardtui.app.experiments.status import ExperimentPlan, ExperimentStatus
 from guardtui.app.ports import ChooseAnswer, Confirm, Job
@@ -273,8 +280,10 @@ class Experiments:
             if answer is None:
                 return None
             resumed = resumed if answer == "resume" else None
+        prompts = self._workspace.prompts
+        if resumed is None:
+            require_labels(topic, prompts)
         with self._store.step("looks at the guardrail …", who=self._who):
-            prompts = self._workspace.prompts
             asked = await self.guardrails.asked(topic, prompts, resumed)
         if asked is None:
             return None

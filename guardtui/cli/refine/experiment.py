@@ -19,7 +19,7 @@ from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.experiments.airs import AirsAnswering, most_applies
 from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
 from guardtui.app.experiments.models import ModelAnswering
-from guardtui.app.experiments.planning import Design, design_of, gathered, recorded
+from guardtui.app.experiments.planning import Design, design_of, gathered, recorded, require_labels
 from guardtui.app.experiments.run import ExperimentRun
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.named import NamedGuardrail
@@ -198,6 +198,7 @@ class ExperimentCommand:
                 diagnostics.note(
                     f"an experiment of {record.created} is unfinished: --resume goes on with it"
                 )
+            require_labels(self.topic, self.prompts)
             known_before = self._known
             iterations = [] if known_before is None else known_before.iterations()
             evaluations = [iteration.evaluation for iteration in iterations]

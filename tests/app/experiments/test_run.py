@@ -10,9 +10,11 @@ import pytest
 
 from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.experiment import Ending
+from guardtui.app.experiments.planning import ExperimentError, gathered
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Failure, Triggered, Verdict, is_answered
+from guardtui.scanners.local.scanner import LocalScanner
 
 from . import scripted
 from .scripted import CANDIDATES, Scripted, better, log_at, planned, prompts, run_of, unmoved
@@ -145,3 +147,12 @@ async def test_examples_of_a_candidate_do_not_count_for_it(tmp_path: Path) -> No
     assert (0, 1) in guardrail.asked
     assert (1, 1) not in guardrail.asked
     assert np.count_nonzero([number == 1 for number, _ in guardrail.asked]) > 0
+
+
+def test_too_few_prompts_of_a_label_are_refused() -> None:
+    engine = LocalScanner(encoder="static")
+    examples = ("how do I file taxes", "what is a tax")
+    topic = scripted.TOPIC.model_copy(update={"examples": examples})
+    with pytest.raises(ExperimentError, match="only 9 of a label count"):
+        gathered(topic, prompts(18), CANDIDATES, engine)
+    assert gathered(topic, prompts(20), CANDIDATES, engine)
