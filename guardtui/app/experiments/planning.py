@@ -113,8 +113,9 @@ def _counted(topic: Topic, prompts: PromptSet, candidates: Sequence[Candidate]) 
     """Return which prompts count for each candidate, bool [k, N]."""
     rows = np.arange(len(prompts), dtype=np.intp)
     definition = Candidate(topic, CandidateKind.COMPLETE, "")
-    counted = OwnPrompts(prompts, rows).counted([definition, *candidates])
-    return counted[0] & counted[1:]
+    all_ = OwnPrompts(prompts, rows).counted([definition, *candidates])
+    counted: Bools = all_[0] & all_[1:]
+    return counted
 
 
 def recorded(

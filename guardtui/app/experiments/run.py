@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from guardtui.advice.experiment import LOOKS, Experiment
 from guardtui.app.experiments.answering import Answering, DefinitionRows
-from guardtui.app.experiments.planning import Design, design_of
+from guardtui.app.experiments.planning import Design, ExperimentError, design_of
 from guardtui.app.experiments.status import CandidateStatus, ExperimentStatus
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
@@ -53,7 +53,12 @@ class ExperimentRun:
         show: Shown = lambda status: None,
         scanned: Recorded | None = None,
     ) -> None:
-        """`show` gets a snapshot after each change, `scanned` each scan of the definition."""
+        """`show` gets a snapshot after each change, `scanned` each scan of the definition.
+
+        Raises ExperimentError if the prompts are not those of the experiment.
+        """
+        if prompts.fingerprint != record.prompt_set:
+            raise ExperimentError("the prompts were changed meanwhile: begin again")
         self.record = record
         self._log, self._prompts, self._answering = log, prompts, answering
         self._show, self._scanned = show, scanned

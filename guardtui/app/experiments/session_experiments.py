@@ -37,7 +37,9 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
 
 UNDER_WAY = "An experiment is under way."
@@ -45,8 +47,8 @@ NO_EXPERIMENT = "No experiment is under way."
 
 _WHO = "Experiment"
 
-_Planned: TypeAlias = "tuple[ExperimentRecord, AskedGuardrail, int, Evaluation | None]"
-"""An experiment in the log, its guardrail, its limit of calls, and a known scan."""
+_Planned: TypeAlias = "tuple[ExperimentRecord, PromptSet, AskedGuardrail, int, Evaluation | None]"
+"""An experiment in the log, its prompts, its guardrail, its limit of calls, and a known scan."""
 
 
 class Experiments:
@@ -130,7 +132,8 @@ class Experiments:
 
         Raises StoreError.
         """
-        record = await asyncio.to_thread(self._unfinished, of_any=True)
+        topic, prompts = self._workspace.session.topic, self._workspace.prompts
+        record = await asyncio.to_thread(self._unfinished, topic, prompts, of_any=True)
         if record is None:
             return ""
         who = guardrail_text(record.settings)
@@ -139,11 +142,12 @@ class Experiments:
             f"{count_text(len(record.candidates), 'candidate')}."
         )
 
-    def _unfinished(self, *, of_any: bool = False) -> ExperimentRecord | None:
+    def _unfinished(
+        self, topic: Topic, prompts: PromptSet, *, of_any: bool = False
+    ) -> ExperimentRecord | None:
         """Return the newest unfinished one of definition and prompts, by this guardrail or any."""
-        topic, prompts = self._workspace.session.topic, self._workspace.prompts.fingerprint
         for found in reversed(self._log.experiments()):
-            same = found.topic == topic and found.prompt_set == prompts
+            same = found.topic == topic and found.prompt_set == prompts.fingerprint
             if same and not found.ending and (of_any or self.guardrails.made(found)):
                 return found
         return None
@@ -274,13 +278,13 @@ class Experiments:
     async def _planned(self) -> _Planned | None:
         """Return the experiment that the author agreed to, or None. Raises GuardtuiError."""
         topic = await self._editing.finish_typing()
-        resumed = await asyncio.to_thread(self._unfinished)
+        prompts = self._workspace.prompts  # they may be changed during a question
+        resumed = await asyncio.to_thread(self._unfinished, topic, prompts)
         if resumed is not None:
             answer = await self._author.ask(_resume_question(resumed))
             if answer is None:
                 return None
             resumed = resumed if answer == "resume" else None
-        prompts = self._workspace.prompts
         if resumed is None:
             require_labels(topic, prompts)
         with self._store.step("looks at the guardrail …", who=self._who):
@@ -298,7 +302,9 @@ class Experiments:
         made = sum(int(np.count_nonzero(~one.not_asked)) for one in columns.values())
         limit = await self._limit(design, asked, answered, (), made)
         known = self._known(design, asked)
-        return None if limit is None else (resumed, asked, resumed.calls + limit, known)
+        if limit is None:
+            return None
+        return resumed, prompts, asked, resumed.calls + limit, known
 
     @property
     def _who(self) -> str:
@@ -326,7 +332,7 @@ class Experiments:
             planned = design.within(limit, known).record(asked.settings)
             return self._log.add(planned, None if known is None else known.verdicts)
 
-        return await asyncio.to_thread(added), asked, limit, known
+        return await asyncio.to_thread(added), prompts, asked, limit, known
 
     def _known(self, design: Design, asked: AskedGuardrail) -> Evaluation | None:
         """Return the newest recorded scan of the definition by the guardrail."""
@@ -363,12 +369,18 @@ class Experiments:
     async def _make(
         self,
         planned: ExperimentRecord,
+        prompts: PromptSet,
         asked: AskedGuardrail,
         limit: int,
         known: Evaluation | None,
     ) -> None:
         async def scanned(evaluation: Evaluation) -> None:
-            """Record the scan of the definition, unless it was complete before."""
+            """Record the scan of the definition, unless it was complete before.
+
+            The log keeps one of prompts that were changed meanwhile.
+            """
+            if self._workspace.prompts.fingerprint != evaluation.prompt_set:
+                return
             if iteration_of(self._workspace.session, evaluation) is None and (
                 known is None or known.metrics.missing
             ):
@@ -376,7 +388,6 @@ class Experiments:
                 self._store.publish(with_session(self._store.state, self._workspace))
                 self._preview.request()
 
-        prompts = self._workspace.prompts
         self._run = run = ExperimentRun(
             self._log, planned, prompts, asked.answering, show=self._take, scanned=scanned
         )

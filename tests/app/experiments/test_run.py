@@ -156,3 +156,11 @@ def test_too_few_prompts_of_a_label_are_refused() -> None:
     with pytest.raises(ExperimentError, match="only 9 of a label count"):
         gathered(topic, prompts(18), CANDIDATES, engine)
     assert gathered(topic, prompts(20), CANDIDATES, engine)
+
+
+def test_an_experiment_of_other_prompts_is_refused(tmp_path: Path) -> None:
+    log = log_at(tmp_path)
+    record = planned(log, prompts(120))
+    for other in (prompts(118), prompts(124)):
+        with pytest.raises(ExperimentError, match="the prompts were changed meanwhile"):
+            run_of(log, record, other, Scripted())

@@ -217,6 +217,36 @@ async def test_an_experiment_that_was_killed_is_offered_at_opening(tmp_path: Pat
         assert (0, 0) not in fake.asked_of[0].asked or status.calls > 30
 
 
+async def test_prompts_that_change_during_the_plan_get_no_verdicts_of_others(
+    tmp_path: Path,
+) -> None:
+    async with session(tmp_path, WORDINGS) as (loop, fake):
+        workspace = loop.services.workspace
+        before, path = workspace.prompts, tmp_path / "tax.csv"
+
+        async def ask(question: object) -> object:
+            if not isinstance(question, ExperimentPlan):
+                return WORDINGS
+            lines = path.read_text("utf-8").splitlines()
+            path.write_text("\n".join([lines[0], *lines[2:], ""]), "utf-8")
+            changed = workspace.changed_prompts() or workspace.changed_prompts()
+            assert changed is not None
+            workspace.adopt_prompts(changed)
+            return 5000
+
+        loop.author.ask = ask  # type: ignore[assignment]
+        loop.services.experiments.begin()
+        await loop.settle()
+        status = loop.state.experiment
+        assert status is not None
+        assert status.ending is Ending.PROVEN
+        (record,) = loop.services.experiments._log.experiments()
+        assert record.prompt_set == before.fingerprint != workspace.prompts.fingerprint
+        assert {row for _, row in fake.asked_of[0].asked} == {*range(len(before))}
+        scans = [one.evaluation for one in loop.services.session.iterations]
+        assert not [one for one in scans if one.settings.guardrail == SETTINGS.guardrail]
+
+
 async def test_a_limit_of_calls_is_kept_and_more_go_on(tmp_path: Path) -> None:
     async with session(tmp_path, WordingRequest(BETTER), 60, "resume", 5000) as (loop, _):
         experiments = loop.services.experiments
