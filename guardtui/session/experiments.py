@@ -260,6 +260,7 @@ def _decided(verdicts: Verdicts) -> Iterator[tuple[int, Verdict]]:
                 Triggered(int(verdicts.triggered[row])),
                 verdicts.notes.get(row, ""),
                 reason=verdicts.reasons.get(row, ""),
+                topics=verdicts.stopped_by.get(row, ()),
                 score=None if np.isnan(score) else score,
             ),
         )

@@ -329,7 +329,10 @@ class Experiments:
             return None
 
         def added() -> ExperimentRecord:
-            planned = design.within(limit, known).record(asked.settings)
+            settings = asked.settings
+            if known is not None:  # it names the model that answered
+                settings = known.settings.titled(settings.guardrail.title)
+            planned = design.within(limit, known).record(settings)
             return self._log.add(planned, None if known is None else known.verdicts)
 
         return await asyncio.to_thread(added), prompts, asked, limit, known
@@ -384,6 +387,9 @@ class Experiments:
             if iteration_of(self._workspace.session, evaluation) is None and (
                 known is None or known.metrics.missing
             ):
+                if known is not None:  # its usage and topics stay
+                    merged = known.verdicts.completed(evaluation.verdicts)
+                    evaluation = replace(evaluation, verdicts=merged)
                 await record(self._workspace, evaluation, known)
                 self._store.publish(with_session(self._store.state, self._workspace))
                 self._preview.request()

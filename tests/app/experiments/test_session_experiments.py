@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,12 @@ from guardtui.app.experiments.guardrail import AskedGuardrail
 from guardtui.app.experiments.session_experiments import UNDER_WAY
 from guardtui.app.experiments.status import ExperimentPlan
 from guardtui.app.ports import ChooseAnswer, Confirm
+from guardtui.app.scan.record import record
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Verdict
+from guardtui.domain.verdicts import Usage, Verdict, VerdictColumns
 from guardtui.scanners.base import ScannerError
 from guardtui.session.experiments import ExperimentRecord
 from guardtui.session.session import Decision
@@ -52,6 +56,7 @@ class Fake:
         self.stop_after: int | None = None
         self.changes: tuple[str, ...] = ("Profile test has each candidate in turn.",)
         self.asked_of: list[Scripted] = []
+        self.answered = SETTINGS
 
     def made(self, record: ExperimentRecord) -> bool:
         return record.is_of(SETTINGS.guardrail)
@@ -60,6 +65,7 @@ class Fake:
         self, topic: Topic, prompts: PromptSet, resumed: ExperimentRecord | None
     ) -> AskedGuardrail:
         self.asked_of.append(Scripted(self.answer, stop_after=self.stop_after))
+        self.asked_of[-1].settings = self.answered
         return AskedGuardrail(
             self.asked_of[-1],
             SETTINGS.titled("prod"),
@@ -240,11 +246,41 @@ async def test_prompts_that_change_during_the_plan_get_no_verdicts_of_others(
         status = loop.state.experiment
         assert status is not None
         assert status.ending is Ending.PROVEN
-        (record,) = loop.services.experiments._log.experiments()
-        assert record.prompt_set == before.fingerprint != workspace.prompts.fingerprint
+        (made,) = loop.services.experiments._log.experiments()
+        assert made.prompt_set == before.fingerprint != workspace.prompts.fingerprint
         assert {row for _, row in fake.asked_of[0].asked} == {*range(len(before))}
         scans = [one.evaluation for one in loop.services.session.iterations]
         assert not [one for one in scans if one.settings.guardrail == SETTINGS.guardrail]
+
+
+async def test_a_partial_scan_is_completed_with_its_model_usage_and_topics(tmp_path: Path) -> None:
+    async with session(tmp_path, WORDINGS, 5000) as (loop, fake):
+        prompts, topic = loop.services.workspace.prompts, loop.state.topic
+        columns = VerdictColumns(len(prompts))
+        for row, text in enumerate(prompts.prompts.to_list()[:100]):
+            found = replace(better(topic, text, 0), topics=("Tax", "Other") if row == 1 else ())
+            columns.put([row], found, "")
+        answered = replace(SETTINGS.guardrail, answered_by="m-2026")
+        partial = Evaluation(
+            topic,
+            ScannerSettings(answered),
+            prompts.fingerprint,
+            prompts.keys,
+            prompts.expected,
+            replace(columns.verdicts(), used=Usage(calls=100, input_tokens=5000)),
+        )
+        await record(loop.services.workspace, partial)
+        fake.answered = ScannerSettings(answered)
+        loop.services.experiments.begin()
+        await loop.settle()
+        status = loop.state.experiment
+        assert status is not None
+        assert status.ending is Ending.PROVEN, status.stopped
+        verdicts = loop.services.session.iterations[-1].evaluation.verdicts
+        assert verdicts.used is not None
+        assert verdicts.used.input_tokens == 5000
+        assert verdicts.stopped_by[1] == ("Tax", "Other")
+        assert not (verdicts.triggered < 0).any()
 
 
 async def test_a_limit_of_calls_is_kept_and_more_go_on(tmp_path: Path) -> None:
