@@ -180,7 +180,7 @@ class ExperimentRun:
     async def _scan_current(self) -> None:
         """Complete the verdicts on the current definition, and record them."""
         self._say(_SCANNING)
-        await self._ask(lambda: [(0, self._open_rows())])
+        await self._ask(lambda: [(0, self._open_rows())], len(self._prompts))
         triggered = self._columns[0].verdicts().triggered
         evaluation = self.evaluation(0)
         if self._scanned is not None:
@@ -192,7 +192,7 @@ class ExperimentRun:
         experiment = self._experiment
         while experiment.ending is None:
             self._say(f"look {experiment.look} of {len(LOOKS)}")
-            await self._ask(self._unasked)
+            await self._ask(self._unasked, experiment.wanted)
             for candidate in experiment.alive:
                 self._record_known(candidate)
             experiment.take_looks()
@@ -220,12 +220,15 @@ class ExperimentRun:
                 [bool(right[row]) if answered[row] else None for row in known.tolist()],
             )
 
-    async def _ask(self, wanted: Callable[[], Sequence[tuple[int, NDArray[np.intp]]]]) -> None:
+    async def _ask(
+        self, wanted: Callable[[], Sequence[tuple[int, NDArray[np.intp]]]], total: int
+    ) -> None:
         """Ask for all `wanted` rows of definitions, and once more for those that failed.
+
+        They are the rest of `total` answers, of which few may fail.
 
         Raises _StoppedError if calls or budget end before, or if too many answers failed.
         """
-        total = sum(len(rows) for _, rows in wanted())
         for attempt in range(2):
             self._failed.clear()
             while rows := [one for one in wanted() if len(one[1])]:

@@ -164,3 +164,17 @@ def test_an_experiment_of_other_prompts_is_refused(tmp_path: Path) -> None:
     for other in (prompts(118), prompts(124)):
         with pytest.raises(ExperimentError, match="the prompts were changed meanwhile"):
             run_of(log, record, other, Scripted())
+
+
+async def test_a_prompt_that_always_fails_does_not_block_the_rest_of_a_scan(tmp_path: Path) -> None:
+    some = prompts()
+
+    def answer(topic: Topic, text: str, call: int) -> Verdict:
+        return FAILED if text == "bread question 118" else better(topic, text, call)
+
+    log = log_at(tmp_path)
+    planned(log, some)
+    run = run_of(log, log.experiments()[0], some, Scripted(answer))
+    assert (await run.run(118)).stopped
+    status = await run_of(log, log.experiments()[0], some, Scripted(answer)).run()
+    assert status.ending is Ending.PROVEN, status.stopped
