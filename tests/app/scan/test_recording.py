@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from guardtui.app.editing.iteration_decisions import HistoryError, IterationDecisions
+from guardtui.app.editing.iteration_decisions import HistoryError, IterationDecisions, NotShownError
 from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompt_reading import AS_WRITTEN
@@ -23,6 +23,7 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.session.session import Decision, Recorder
 from guardtui.session.store import SessionStore
+from tests.guardrails import airs_settings
 from tests.sessions import AIRS, Scanned, answers
 
 TOPIC = "name: Tax\ndescription: {}\nexamples: [tax, a tax]\nintent: block\n"
@@ -80,6 +81,15 @@ def test_other_verdicts_on_the_same_definition_are_another_iteration(scanned: Sc
     record_evaluation(files(scanned), evaluated(scanned))
     other, new = record_evaluation(files(scanned), evaluated(scanned, right=0.5))
     assert (new, other.number, other.decision) == (True, 1, Decision.UNDECIDED)
+
+
+def test_another_guardrail_is_no_progress(scanned: Scanned) -> None:
+    record_evaluation(files(scanned), evaluated(scanned, right=0.5))
+    better = replace(evaluated(scanned, right=1.0), settings=airs_settings("staging"))
+    number = record_evaluation(files(scanned), better)[0].number
+    decisions = IterationDecisions(scanned.topic_path)
+    with pytest.raises(NotShownError, match=r"staging.*, #0 by .*prod.*\n.*--anyway"):
+        decisions.require_progress(decisions.chosen(number))
 
 
 def at_random(folder: Path, seed: int, steps: int) -> dict[str, int]:
