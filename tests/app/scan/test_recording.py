@@ -64,6 +64,16 @@ def test_part_of_a_scan_is_recorded_and_completed_and_then_kept(scanned: Scanned
     assert record_evaluation(files(scanned), evaluated(scanned, slice(0, 5)))[1] is False
 
 
+def test_a_discarded_part_of_a_scan_stays_discarded_once_it_is_complete(scanned: Scanned) -> None:
+    record_evaluation(files(scanned), evaluated(scanned, slice(0, 20)))
+    store = SessionStore(scanned.topic_path)
+    store.decide(0, Decision.DISCARD)
+    whole, _ = record_evaluation(files(scanned), evaluated(scanned, slice(10, None)))
+    (stored,) = store.iterations()
+    assert (whole.decision, stored.decision) == (Decision.DISCARD, Decision.DISCARD)
+    assert not stored.evaluation.metrics.missing
+
+
 def test_failed_request_takes_no_recorded_verdict_away(scanned: Scanned) -> None:
     first = evaluated(scanned, slice(0, 20))
     record_evaluation(files(scanned), first)
