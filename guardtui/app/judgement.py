@@ -138,9 +138,8 @@ def _unanswered(state: AppState, evaluation: Evaluation) -> Judgement:
 
 
 def _of_the_same(one: Evaluation, other: Evaluation) -> bool:
-    """Return whether two evaluations are by one guardrail and of the same prompts and labels."""
-    same = one.settings.guardrail == other.settings.guardrail
-    return same and one.prompt_set == other.prompt_set
+    """Return whether `other` is measured as `one`, and of the same prompts and labels."""
+    return other.settings.measures_as(one.settings) and one.prompt_set == other.prompt_set
 
 
 def _expected(forecast: Forecast, comparison: Comparison | None) -> Judgement:
@@ -178,7 +177,7 @@ def _compared(evaluation: Evaluation, comparison: Comparison, baseline: int) -> 
         shared = comparison.significance.compared
         what = "another intent or class" if shared else "other prompts"
         return Judgement(Worth.UNSURE, f"{what} than #{baseline}: Keep makes this the baseline")
-    if before.threshold != now.threshold and not now.has_fitted_threshold:
+    if not now.measures_as(before):
         return Judgement(Worth.UNSURE, f"another threshold than #{baseline}: the same one decides")
     separates = comparison.separation
     better = separates is not None and separates.low > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -116,12 +117,23 @@ class GuardrailFlags:
         return replace(guardrail, configuration=configuration), beside
 
     def words_for(self, guardrail: NamedGuardrail) -> list[str]:
-        """Return the flags that choose the same guardrail alone, as words of a command line."""
-        from guardtui.scanners.configuration import keys_of
+        """Return the flags that choose the same guardrail alone, as words to show.
+
+        A query of a URL that holds a secret is replaced by "…".
+        """
+        from guardtui.scanners.configuration import keys_of, secret_in
 
         known = {key.name for key in keys_of(guardrail.kind)}
         words = [] if self.name is None else ["--guardrail", self.name]
         for setting in self.settings:
             if setting.partition("=")[0].partition(".")[0].strip() in known:
                 words += ["--set", setting]
-        return words
+        return [
+            without_queries(word) if secret_in({"model": word.replace(",", " ")}) else word
+            for word in words
+        ]
+
+
+def without_queries(text: str) -> str:
+    """Return text without the queries of its URLs, which may hold a secret."""
+    return re.sub(r"(://[^?#]*)\?[^#]*", r"\1?…", text)

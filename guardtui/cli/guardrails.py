@@ -10,7 +10,7 @@ import click
 
 from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.cli.diagnostics import Exit, note
-from guardtui.cli.guardrail_options import GuardrailFlags, set_option
+from guardtui.cli.guardrail_options import GuardrailFlags, set_option, without_queries
 from guardtui.cli.options import FILE, json_option, output_option
 from guardtui.cli.output import table, write
 from guardtui.cli.output_options import TEMPLATES, format_for
@@ -103,10 +103,7 @@ def shown_values(values: dict[str, Any]) -> dict[str, Any]:
     def shown(value: Any) -> Any:
         if isinstance(value, list):
             return [shown(entry) for entry in value]
-        if isinstance(value, str) and "://" in value and "?" in value:
-            url, query = value.split("?", 1)
-            return f"{url}?…{'#' * ('#' in query)}{query.partition('#')[2]}"
-        return value
+        return without_queries(value) if isinstance(value, str) else value
 
     return {key: shown(value) for key, value in values.items()}
 

@@ -271,6 +271,14 @@ class ScannerSettings:
         """Whether the threshold is fitted to labels; it may be None before an evaluation."""
         return self.threshold_source.startswith(FITTED)
 
+    def measures_as(self, baseline: ScannerSettings) -> bool:
+        """Return whether a change since `baseline` is one of the definition alone.
+
+        A threshold that is fitted again for each definition belongs to the definition.
+        """
+        same = self.threshold == baseline.threshold or self.has_fitted_threshold
+        return same and self.guardrail == baseline.guardrail
+
     def titled(self, title: str) -> ScannerSettings:
         """Return the same settings, which compare equal, with a title of the guardrail."""
         return replace(self, guardrail=replace(self.guardrail, title=title)) if title else self

@@ -72,15 +72,16 @@ def evidence(standing: Standing) -> str:
     )
 
 
-def verdict_text(report: ExperimentReport) -> str:
-    """Return the result in a sentence without its end."""
+def _result(report: ExperimentReport) -> Phrase:
+    """Return the result in a sentence."""
     if report.best is not None:
-        return f"candidate {report.best + 1}: {evidence(report.candidates[report.best][1])}"
+        return f"Candidate {report.best + 1}: {evidence(report.candidates[report.best][1])}."
     if report.ending is None:
-        return f"not completed: {report.stopped}"
+        return ("Not completed: ", Foreign(report.stopped), ".")
     measured = [known for _, known in report.candidates if known.gain is not None]
     best = max(measured, key=lambda known: known.gain or 0.0, default=None)
-    return str(report.ending) if best is None else f"{report.ending}: the best shows {_shown(best)}"
+    shown = "" if best is None else f": the best shows {_shown(best)}"
+    return f"{capitalized(str(report.ending))}{shown}."
 
 
 def _shown(standing: Standing) -> str:
@@ -92,13 +93,13 @@ def experiment_document(report: ExperimentReport) -> Document:
     """Return what each candidate showed, and the proven one in full."""
     sections = [Section("Candidates", "candidates", tuple(_candidates(report)))]
     if report.best is None:
-        reason = Paragraph(f"{capitalized(verdict_text(report))}.")
-        sections.append(Section("Nothing proven", "result", (reason,), titled=False))
+        title = "Not completed" if report.ending is None else "Nothing proven"
+        sections.append(Section(title, "result", (Paragraph(_result(report)),), titled=False))
     else:
         candidate, _ = report.candidates[report.best]
         title = "Kept" if report.kept else "Proven, not kept yet"
         blocks = (
-            Paragraph(f"{capitalized(verdict_text(report))}."),
+            Paragraph(_result(report)),
             Edits(definition_edits(report.topic, candidate.topic)),
         )
         sections.append(Section(title, "result", blocks))

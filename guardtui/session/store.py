@@ -216,6 +216,22 @@ class SessionStore:
                 (decision.value, self._session, number),
             )
 
+    def keep_undecided(self, number: int) -> Decision:
+        """Keep an iteration unless an author or another process decided; return its decision."""
+        from guardtui.session.session import Decision
+
+        with self.transaction() as database:
+            database.execute(
+                "UPDATE iteration SET decision = ? "
+                "WHERE session = ? AND number = ? AND decision = ?",
+                (Decision.KEEP.value, self._session, number, Decision.UNDECIDED.value),
+            )
+            (decision,) = database.execute(
+                "SELECT decision FROM iteration WHERE session = ? AND number = ?",
+                (self._session, number),
+            ).fetchone()
+        return Decision(decision)
+
     # --- settings -------------------------------------------------------------------------
 
     def settings(self) -> dict[str, Any]:

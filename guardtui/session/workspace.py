@@ -224,6 +224,11 @@ class Workspace:
         self.store.decide(iteration.number, decision)
         return self._noted(replace(iteration, decision=decision))
 
+    def write_kept_unless_decided(self, iteration: Iteration) -> Iteration:
+        """Write that an iteration is kept, unless somebody decided; as stored. As `write`."""
+        decision = self.store.keep_undecided(iteration.number)
+        return self._noted(replace(iteration, decision=decision))
+
     def write_discarded(self, evaluation: Evaluation, recorded: Iteration | None) -> Iteration:
         """Write an iteration as discarded; of one `recorded` and not kept, only the decision."""
         if recorded is None or recorded.decision is Decision.KEEP:

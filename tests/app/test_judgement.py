@@ -149,8 +149,9 @@ def test_an_estimate_above_the_baseline_is_probably_better_and_the_open_prompts_
     now = with_codes(whole, Triggered.NOT_ASKED, slice(25, 32))
     partial = partial_rates(now, whole.verdicts.triggered)
     assert judged(now, before, partial=partial).text == "probably better; 7 open prompts decide"
-    other = replace(before, settings=airs_settings("staging"))
-    assert judged(now, other, partial=partial).worth is Worth.UNSURE
+    for settings in (airs_settings("staging"), replace(AIRS, threshold=0.7)):
+        other = replace(before, settings=settings)
+        assert judged(now, other, partial=partial).worth is Worth.UNSURE
 
 
 @pytest.mark.parametrize("better", [None, 0.0, 0.2, 0.5, LIKELY, 1.0])

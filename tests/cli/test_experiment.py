@@ -153,6 +153,17 @@ def test_a_limit_of_calls_stops_it_and_resume_goes_on(
     assert "no experiment is unfinished" in over.err
 
 
+def test_a_key_in_an_address_is_not_in_the_hint(
+    run: Run, service: str, home: dict[str, str]
+) -> None:
+    address = f"decision:{service}/v1?api-version=1&key=hunter2#decide"
+    ours = ("--guardrail", address, "--set", f"model={service}/v1?code=hunter3#decide")
+    done = run(*REFINE, *ours, "--wordings", "mine.txt", "--calls", "10", **home)
+    assert done.code == 3, done.err
+    assert "hunter" not in done.err
+    assert f"--guardrail 'decision:{service}/v1?…#decide' --set 'model={service}/v1?…#" in done.err
+
+
 def test_resume_says_what_was_changed(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:

@@ -137,3 +137,15 @@ def test_report_is_delivered_where_nothing_can_be_recorded(run: Run, topic: Path
     assert result.code == 0
     assert "Coverage is" in result.out
     assert "warning: not recorded: " in result.err
+
+
+def test_another_threshold_is_no_progress(run: Run, topic: Path) -> None:
+    run(*EVAL, "--record", "--threshold", "0.99")
+    write(BETTER)
+    run(*EVAL, "--record")
+    refused = run("history", "keep", "t.yaml")
+    assert refused.code == 4
+    assert "threshold 0.300 (by hand), #0 by " in refused.err
+    assert "threshold 0.990 (by hand)\n" in refused.err
+    assert "--anyway" in refused.err
+    assert run("history", "keep", "t.yaml", "--anyway").code == 0

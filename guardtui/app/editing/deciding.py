@@ -6,6 +6,7 @@ from guardtui.domain.comparison import Comparison, compare
 from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import capitalized
+from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.significance import Difference
 from guardtui.session.series import series_of
 from guardtui.session.session import PLATEAU, PLATEAU_ADVICE, Iteration, Session
@@ -42,6 +43,15 @@ def not_shown(session: Session, evaluation: Evaluation) -> Comparison | None:
         return None
     comparison = compare(best.evaluation, evaluation)
     return None if comparison.significance.difference == Difference.BETTER else comparison
+
+
+def other_measure(session: Session, evaluation: Evaluation) -> str:
+    """Return what measured this and the best iteration, or "" if both were measured alike."""
+    best = session.best
+    if best is None or evaluation.settings.measures_as(best.evaluation.settings):
+        return ""
+    before, now = (guardrail_text(one.settings) for one in (best.evaluation, evaluation))
+    return f"it is measured by {now}, #{best.number} by {before}"
 
 
 def missing_text(evaluation: Evaluation) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from guardtui.app.editing.deciding import against_discarding, missing_text, not_shown
+from guardtui.app.editing.deciding import against_discarding, missing_text, not_shown, other_measure
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import PromptSet
@@ -98,6 +98,11 @@ class IterationDecisions:
             raise IncompleteError(
                 f"{path}: #{iteration.number} is not kept: {text}\n"
                 f"  'guardtui eval' asks only the missing ones again; {anyway}"
+            )
+        if text := other_measure(self.session, iteration.evaluation):
+            raise NotShownError(
+                f"{path}: #{iteration.number} is not kept: {text}\n"
+                f"  a scan of both definitions by the same one decides; {anyway}"
             )
         comparison = not_shown(self.session, iteration.evaluation)
         if comparison is not None:

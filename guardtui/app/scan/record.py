@@ -90,7 +90,7 @@ async def record(
     iteration = replace(known, evaluation=evaluation)
     iteration = await asyncio.to_thread(workspace.write_completed, iteration)
     if keep:
-        iteration = await asyncio.to_thread(workspace.write_decision, iteration, Decision.KEEP)
+        iteration = await asyncio.to_thread(workspace.write_kept_unless_decided, iteration)
     session.record(iteration)
     return iteration
 

@@ -67,8 +67,7 @@ def record_evaluation(
     merged = replace(evaluation, verdicts=verdicts.completed(evaluation.verdicts))
     iteration = store.complete_iteration(replace(known, evaluation=merged))
     if keeps(session, iteration.evaluation, known):
-        store.decide(iteration.number, Decision.KEEP)
-        iteration = replace(iteration, decision=Decision.KEEP)
+        iteration = replace(iteration, decision=store.keep_undecided(iteration.number))
     return iteration, True
 
 

@@ -106,6 +106,18 @@ async def test_completing_a_scan_replaces_its_iteration_and_keeps_it(
     assert (stored.decision, stored.evaluation.metrics.missing) == (Decision.KEEP, 0)
 
 
+async def test_a_scan_that_another_process_discarded_is_not_kept_once_it_is_complete(
+    workspace: Workspace,
+) -> None:
+    partial = evaluation(workspace, 1, Triggered.NOT_ASKED, 1)
+    started = await record(workspace, partial)
+    workspace.store.decide(started.number, Decision.DISCARD)
+    completed = await record(workspace, evaluation(workspace, *COMPLETE), onto=partial)
+    assert completed.decision is Decision.DISCARD
+    (stored,) = workspace.store.iterations()
+    assert (stored.decision, stored.evaluation.metrics.missing) == (Decision.DISCARD, 0)
+
+
 async def test_an_equal_scan_is_found_and_one_with_other_verdicts_is_not(
     workspace: Workspace,
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from guardtui.app.editing.iteration_decisions import HistoryError, IterationDecisions
+from guardtui.app.editing.iteration_decisions import HistoryError, IterationDecisions, NotShownError
 from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompt_reading import AS_WRITTEN
@@ -23,6 +23,7 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.session.session import Decision, Recorder
 from guardtui.session.store import SessionStore
+from tests.guardrails import airs_settings
 from tests.sessions import AIRS, Scanned, answers
 
 TOPIC = "name: Tax\ndescription: {}\nexamples: [tax, a tax]\nintent: block\n"
@@ -63,6 +64,16 @@ def test_part_of_a_scan_is_recorded_and_completed_and_then_kept(scanned: Scanned
     assert record_evaluation(files(scanned), evaluated(scanned, slice(0, 5)))[1] is False
 
 
+def test_a_discarded_part_of_a_scan_stays_discarded_once_it_is_complete(scanned: Scanned) -> None:
+    record_evaluation(files(scanned), evaluated(scanned, slice(0, 20)))
+    store = SessionStore(scanned.topic_path)
+    store.decide(0, Decision.DISCARD)
+    whole, _ = record_evaluation(files(scanned), evaluated(scanned, slice(10, None)))
+    (stored,) = store.iterations()
+    assert (whole.decision, stored.decision) == (Decision.DISCARD, Decision.DISCARD)
+    assert not stored.evaluation.metrics.missing
+
+
 def test_failed_request_takes_no_recorded_verdict_away(scanned: Scanned) -> None:
     first = evaluated(scanned, slice(0, 20))
     record_evaluation(files(scanned), first)
@@ -80,6 +91,15 @@ def test_other_verdicts_on_the_same_definition_are_another_iteration(scanned: Sc
     record_evaluation(files(scanned), evaluated(scanned))
     other, new = record_evaluation(files(scanned), evaluated(scanned, right=0.5))
     assert (new, other.number, other.decision) == (True, 1, Decision.UNDECIDED)
+
+
+def test_another_guardrail_is_no_progress(scanned: Scanned) -> None:
+    record_evaluation(files(scanned), evaluated(scanned, right=0.5))
+    better = replace(evaluated(scanned, right=1.0), settings=airs_settings("staging"))
+    number = record_evaluation(files(scanned), better)[0].number
+    decisions = IterationDecisions(scanned.topic_path)
+    with pytest.raises(NotShownError, match=r"staging.*, #0 by .*prod.*\n.*--anyway"):
+        decisions.require_progress(decisions.chosen(number))
 
 
 def at_random(folder: Path, seed: int, steps: int) -> dict[str, int]:
