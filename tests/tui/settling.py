@@ -17,6 +17,12 @@ SOON = 0.005
 An app whose timer is always due sooner would never come to rest.
 """
 
+RESTLESS = 500
+"""Rounds of the loop without rest, because a timer is always due soon; then conditions are checked.
+
+An app that is leaving may be so until its end.
+"""
+
 HANGS_AFTER = 120.0
 """Seconds after which a test that waits in vain fails."""
 
@@ -30,6 +36,7 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
         self.idle: list[asyncio.Future[None]] = []
         self.settled: list[asyncio.Future[None]] = []
         self.woken: list[asyncio.Future[None]] = []
+        self.restless = 0
 
     def select(self, timeout: float | None = None) -> list[Any]:
         ready = super().select(0)
@@ -38,6 +45,7 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
             return ready
         if timeout is None or timeout > SOON:
             resting = self.idle if self.busy else self.idle + self.settled
+            self.restless = 0
             if resting:
                 self.idle = []
                 self.settled = self.settled if self.busy else []
@@ -53,6 +61,13 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
         """Have waiting conditions checked again: the next event may change anything."""
         self.idle += self.woken
         self.woken = []
+        self.restless += 1
+        if self.restless > RESTLESS:
+            self.restless = 0
+            resting, self.idle = self.idle, []
+            for future in resting:
+                if not future.done():
+                    future.set_result(None)
 
 
 class SettlingLoop(asyncio.SelectorEventLoop):
