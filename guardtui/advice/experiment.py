@@ -170,7 +170,11 @@ class Experiment:
     @property
     def wanted(self) -> int:
         """Number of verdicts that the next look takes, known or not."""
-        return int(np.count_nonzero(self._counted[np.ix_(self._alive, self._parts[self._look])]))
+        return int(
+            np.count_nonzero(
+                self._counted[np.ix_(np.array(self._alive, np.intp), self._parts[self._look])]
+            )
+        )
 
     def calls_left(self) -> tuple[int, int]:
         """Return the smallest and the largest number of calls until the end.

@@ -131,7 +131,10 @@ def _candidates(report: ExperimentReport) -> Iterator[Block]:
 
 def _by_gain(report: ExperimentReport) -> list[tuple[int, Candidate, Standing]]:
     rows = [(number, *one) for number, one in enumerate(report.candidates, start=1)]
-    return sorted(rows, key=lambda row: (row[0] - 1 != report.best, -(row[2].low or -1.0)))
+    return sorted(
+        rows,
+        key=lambda row: (row[0] - 1 != report.best, -(-1.0 if row[2].low is None else row[2].low)),
+    )
 
 
 def _row(row: tuple[int, Candidate, Standing]) -> tuple[Phrase, ...]:

@@ -84,6 +84,15 @@ def answered_by_any(guardrail: Guardrail) -> Guardrail:
     return replace(guardrail, answered_by="")
 
 
+def same_answers(one: ScannerSettings, other: ScannerSettings) -> bool:
+    """Return whether verdicts by two settings may be mixed: guardrail, threshold and service.
+
+    The revision of a model is its address; that of a profile changes with each candidate.
+    """
+    same = (one.guardrail, one.threshold) == (other.guardrail, other.threshold)
+    return same and (not one.guardrail.models or one.revision == other.revision)
+
+
 class ExperimentLog:
     """The experiments of one topic file. Every call is a transaction; each raises StoreError."""
 

@@ -129,6 +129,7 @@ def recorded(
         own = evaluation.settings
         if (
             answered_by_any(own.guardrail) == answered_by_any(settings.guardrail)
+            and (not own.guardrail.models or own.revision == settings.revision)
             and not own.is_forecast
             and evaluation.key.same_subject(topic, prompt_set)
             and evaluation.metrics.total

@@ -21,7 +21,7 @@ from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Failure, Triggered, Verdict, VerdictColumns, is_answered
 from guardtui.scanners.base import Progress
-from guardtui.session.experiments import Arrival, ExperimentLog, ExperimentRecord
+from guardtui.session.experiments import Arrival, ExperimentLog, ExperimentRecord, same_answers
 from guardtui.session.store import StoreError
 
 FAILED_AT_MOST = 0.1
@@ -91,6 +91,12 @@ class ExperimentRun:
         """A snapshot."""
         experiment = self._experiment
         least, most = experiment.calls_left()
+        arrived = sum(
+            int(np.count_nonzero(~self._columns[candidate + 1].not_asked[rows]))
+            for candidate in experiment.alive
+            if len(rows := experiment.unasked(candidate))
+        )
+        least, most = least - arrived, most - arrived
         if self._step == _SCANNING:
             open_ = len(self._open_rows())
             least, most = least + open_, most + open_
@@ -299,7 +305,7 @@ class ExperimentRun:
     def _use_settings(self) -> None:
         """Use the settings of the newest answer. Raises _StoppedError for another guardrail."""
         settings = self._answering.settings
-        if settings.guardrail != self._settings.guardrail and self._answered:
+        if self._answered and not same_answers(settings, self._settings):
             raise _StoppedError(
                 f"other verdicts were by {guardrail_text(self._settings)}, now "
                 f"{guardrail_text(settings)} answers: make a new experiment"

@@ -318,9 +318,13 @@ class Experiments:
             with self._store.step("writes wordings …", who=draft.call.writer.title):
                 await draft.write()
         topic, prompts, engine = draft.topic, draft.prompts, self._engine.scanner
+        # A prompt that the writer was shown cannot tell how good its wording is.
+        left_out = () if draft.call is None else draft.call.shown.left_out
+        written = (replace(one, sources=(*one.sources, *left_out)) for one in draft.written)
+        given = (*draft.typed, *written)
         with self._store.step("chooses edits to try …"):
             found = await run_stoppable(
-                lambda stopped: gathered(topic, prompts, draft.given, engine, stopped=stopped)
+                lambda stopped: gathered(topic, prompts, given, engine, stopped=stopped)
             )
         design = Design(prompts, topic, found)
         known = self._known(design, asked)

@@ -104,7 +104,7 @@ _FORMATS = ("table", "json", "md")
     "--calls",
     type=click.IntRange(1),
     metavar="N",
-    help="With --experiment: maximum number of calls, so that nothing is asked first.",
+    help="With --experiment: maximum number of (further) calls, so that nothing is asked first.",
 )
 @click.option(
     "--test-profile",

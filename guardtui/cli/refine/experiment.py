@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -14,6 +14,7 @@ import numpy as np
 
 from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
+from guardtui.app.advice.wording_trials import mistakes_note
 from guardtui.app.advice.wordings import WriterError, WritingCall, read_wordings
 from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.experiments.airs import AirsAnswering, most_applies
@@ -175,7 +176,8 @@ class ExperimentCommand:
     async def _made(
         self, answering: ModelAnswering | AirsAnswering, *, keep: bool
     ) -> ExperimentReport | None:
-        await self._revert_interrupted()
+        if isinstance(answering, AirsAnswering):
+            await self._revert_interrupted()
         record = self._unfinished(answering)
         if self.resume:
             if record is None:
@@ -235,7 +237,9 @@ class ExperimentCommand:
 
         run = ExperimentRun(log, record, self.prompts, answering, scanned=scanned)
         try:
-            status = await _watched(run, self.calls)
+            # The calls of earlier runs do not count.
+            most = None if self.calls is None else record.calls + self.calls
+            status = await _watched(run, most)
         except (ScannerError, ServiceError):
             diagnostics.note(f"every verdict is stored; to go on: {self._resuming}")
             raise
@@ -372,7 +376,13 @@ class ExperimentCommand:
             diagnostics.warn(f"--writer: {problem}")
         if call.budget.spent.calls:
             diagnostics.note(f"{writer.title}: {usage_text(call.budget.spent)}")
-        return written.wordings
+        # A prompt that the writer was shown cannot tell how good its wording is.
+        shown = call.shown
+        diagnostics.note(mistakes_note(shown))
+        return [
+            replace(wording, sources=(*wording.sources, *shown.left_out))
+            for wording in written.wordings
+        ]
 
     def _limited(self, design: Design, known: Evaluation | None) -> Design:
         assert self.calls is not None  # noqa: S101 - it is limited
