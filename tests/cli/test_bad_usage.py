@@ -228,7 +228,7 @@ REFINE --wordings a.txt                 | --wordings needs --experiment
 REFINE --test-profile test              | --test-profile needs --experiment
 REFINE --experiment                     | the engine is a stand-in
 REFINE --experiment --guardrail airs:prod | --test-profile
-EXPERIMENT                              | add --yes, or a maximum number of calls with --calls N
+EXPERIMENT                              | an experiment needs 10 that belong to the topic
 EXPERIMENT --calls 0                    | --calls
 EXPERIMENT --wordings none.txt          | none.txt
 EXPERIMENT --single                     | --single does not fit --experiment

@@ -200,7 +200,6 @@ class ExperimentCommand:
                 diagnostics.note(
                     f"an experiment of {record.created} is unfinished: --resume goes on with it"
                 )
-            require_labels(self.topic, self.prompts)
             known_before = self._known
             iterations = [] if known_before is None else known_before.iterations()
             evaluations = [iteration.evaluation for iteration in iterations]
@@ -314,6 +313,7 @@ class ExperimentCommand:
     async def _candidates(self, known: Evaluation | None) -> Sequence[Candidate] | None:
         """Return the candidates; None if the author declined the call to the writer."""
         typed = [] if self.wordings is None else read_wordings(self.wordings, self.topic)
+        require_labels(self.topic, self.prompts)
         for wording in typed:
             for broken in violations(wording.topic):
                 diagnostics.warn(f"{wording.origin}: {broken.message}: it is not tried")
