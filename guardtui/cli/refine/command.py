@@ -184,15 +184,17 @@ def command(
             (*words, *guardrail.words_for(chosen), "--experiment"),
             **of_experiment,
         )
-        report = command.run(keep=new_topic is not None)
+        report = command.run(
+            None if new_topic is None else lambda kept: _write_proposal(file, kept, new_topic)
+        )
         if report is None:
             return Exit.DONE
         write(report.render(format_name), output)
-        proven = None if report.best is None else report.candidates[report.best][0].topic
-        _write_proposal(file, proven, new_topic)
+        if report.best is None:
+            _write_proposal(file, None, new_topic)
         if report.ending is None:
             return Exit.NOT_COMPLETED
-        return Exit.DONE if proven is not None else Exit.NOT_ENOUGH_EVIDENCE
+        return Exit.DONE if report.best is not None else Exit.NOT_ENOUGH_EVIDENCE
     engine = settled_engine(encoder, threshold, definition, prompt_set)
     wanted = None if guardrail.name is None else chosen.guardrail
     forecaster = _forecaster(topic, prompt_set, engine, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -76,8 +76,8 @@ class ExperimentCommand:
     wordings: Path | None
     writer: str | None
 
-    def run(self, *, keep: bool) -> ExperimentReport | None:
-        """Make the experiment, and record what it kept; None if the author declined.
+    def run(self, keep: Callable[[Topic], None] | None) -> ExperimentReport | None:
+        """Make the experiment, and record what `keep` has written; None if the author declined.
 
         Raises UsageError, `InputError`, KeyboardInterrupt, and the errors of the guardrail.
         """
@@ -90,7 +90,7 @@ class ExperimentCommand:
             raise click.UsageError("--resume has its candidates: omit --wordings and --writer")
         answering = self._airs() if self.guardrail.kind == AIRS else self._model()
         try:
-            return signals.run(self._made(answering, keep=keep))
+            return signals.run(self._made(answering, keep))
         except KeyboardInterrupt:
             if self._unfinished(answering) is not None:
                 diagnostics.note(f"every verdict is stored; to go on: {self._resuming}")
@@ -174,7 +174,9 @@ class ExperimentCommand:
     # --- the experiment ---------------------------------------------------------------------
 
     async def _made(
-        self, answering: ModelAnswering | AirsAnswering, *, keep: bool
+        self,
+        answering: ModelAnswering | AirsAnswering,
+        keep: Callable[[Topic], None] | None,
     ) -> ExperimentReport | None:
         if isinstance(answering, AirsAnswering):
             await self._revert_interrupted()
@@ -219,15 +221,14 @@ class ExperimentCommand:
             record = log.add(
                 design.record(settings.titled(titled)), None if known is None else known.verdicts
             )
-        return await self._run(log, record, answering, keep=keep)
+        return await self._run(log, record, answering, keep)
 
     async def _run(
         self,
         log: ExperimentLog,
         record: ExperimentRecord,
         answering: ModelAnswering | AirsAnswering,
-        *,
-        keep: bool,
+        keep: Callable[[Topic], None] | None,
     ) -> ExperimentReport:
         files = EvaluatedFiles(self.path, None, AS_WRITTEN)
 
@@ -248,7 +249,8 @@ class ExperimentCommand:
                 f"  every verdict is stored; to go on: {self._resuming}"
             )
         best, kept = run.best(), False
-        if best is not None and status.best is not None and keep:
+        if best is not None and status.best is not None and keep is not None:
+            keep(best.topic)  # before it is recorded as kept: writing may fail
             iteration = Iteration(0, now(), Decision.UNDECIDED, best, by=Recorder.COMMAND)
             SessionStore(self.path).add_iteration(iteration)
             log.keep(record, status.best + 1)
