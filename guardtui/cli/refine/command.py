@@ -174,6 +174,9 @@ def command(
         from guardtui.cli.refine.experiment import ExperimentCommand
 
         words = ["guardtui", "refine", str(topic), "--prompts", str(prompts)]
+        given = ["--yes"] * of_experiment["yes"]
+        given += [] if new_topic is None else ["--write-topic", str(new_topic)]
+        given += [] if output is None else ["--output", str(output)]
         command = ExperimentCommand(
             topic,
             definition,
@@ -181,7 +184,7 @@ def command(
             chosen,
             threshold,
             encoder,
-            (*words, *guardrail.words_for(chosen), "--experiment"),
+            (*words, *guardrail.words_for(chosen), "--experiment", *given),
             **of_experiment,
         )
         report = command.run(
