@@ -254,7 +254,7 @@ def test_after_sigkill_and_an_interrupt_nothing_that_was_paid_is_asked_again(
         _, said_last = process.communicate()
         if ending == signal.SIGINT:
             assert process.returncode == 130
-            assert b"--experiment --resume" in said_last
+            assert b"--experiment --yes --resume" in said_last
         arguments = options(service, "--resume", "--yes", *slow)
     done = run(*arguments, "--format", "json", **home)
     assert done.code == 0, done.err
