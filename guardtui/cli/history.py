@@ -74,7 +74,7 @@ _yes_option = click.option("--yes", "-y", is_flag=True, help="Answer every quest
 def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     """List the iterations, oldest first; with --prompts those on that prompt set."""
     from guardtui.app.editing.iteration_decisions import no_session
-    from guardtui.cli.inputs import load_inputs
+    from guardtui.files.inputs import load_inputs
     from guardtui.session.report_reader import recorded_topics
     from guardtui.session.store import SessionStore
 
