@@ -240,7 +240,7 @@ def _record(
     try:
         iteration, new = record_evaluation(files, evaluation, forecast)
     except StoreError as problem:
-        warn(f"not recorded: {problem}")
+        warn(f"not recorded: {problem}".replace("\n ", ";"))  # one line beside the report
         return None
     done = "recorded as" if new else "recorded already:"
     missing = iteration.evaluation.metrics.missing
