@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from guardtui.cli.diagnostics import note, warn
+from guardtui.cli.diagnostics import Exit, note, warn
 from guardtui.cli.guardrail_options import Function
-from guardtui.cli.options import FILE
+from guardtui.cli.options import FILE, exits
 from guardtui.cli.output import table, write
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ _HEADER = (
 )
 _OVERWRITTEN = "a definition in the topic file that no iteration has would be overwritten"
 _YES = "give --yes to answer yes"
+_UNANSWERED = {Exit.BAD_INPUT: "bad input, or a question without --yes"}
 
 
 @click.group("history")
 def command() -> None:
     """List the iterations of a topic's session; keep, discard, restore and pin them.
 
-    'guardtui eval' records iterations, and so does the app: both work on one session. Exit code 2:
-    bad input, or a question without --yes. 3: verdicts are missing. 4: no demonstrable change.
+    'guardtui eval' records iterations, and so does the app: both work on one session.
     """
 
 
@@ -74,7 +74,7 @@ _yes_option = click.option("--yes", "-y", is_flag=True, help="Answer every quest
 def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     """List the iterations, oldest first; with --prompts those on that prompt set."""
     from guardtui.app.editing.iteration_decisions import no_session
-    from guardtui.cli.inputs import load_inputs
+    from guardtui.files.inputs import load_inputs
     from guardtui.session.report_reader import recorded_topics
     from guardtui.session.store import SessionStore
 
@@ -99,6 +99,14 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     help="Keep it even if verdicts are missing or the change is not demonstrable.",
 )
 @_common
+@exits(
+    _UNANSWERED
+    | {
+        Exit.NOT_COMPLETED: "verdicts are missing",
+        Exit.NOT_ENOUGH_EVIDENCE: "its coverage is not demonstrably greater than that of the best "
+        "iteration",
+    }
+)
 def keep(
     topic: Path,
     number: int | None,
@@ -107,11 +115,7 @@ def keep(
     prompts: Path | None,
     format_name: str,
 ) -> None:
-    """Keep an iteration: its definition is written to the topic file.
-
-    Refused with exit code 3 if verdicts are missing, and with 4 if its coverage is not demonstrably
-    greater than that of the best iteration.
-    """
+    """Keep an iteration: its definition is written to the topic file."""
     decisions = _opened(topic, prompts)
     iteration = decisions.chosen(number)
     if not anyway:
@@ -126,6 +130,7 @@ def keep(
 @_iteration_option
 @_yes_option
 @_common
+@exits(_UNANSWERED)
 def discard(
     topic: Path, number: int | None, yes: bool, prompts: Path | None, format_name: str
 ) -> None:
@@ -154,6 +159,7 @@ def discard(
 @click.argument("topic", type=FILE)
 @_yes_option
 @_common
+@exits(_UNANSWERED)
 def restore(number: int, topic: Path, yes: bool, prompts: Path | None, format_name: str) -> None:
     """Write the definition of iteration N to the topic file."""
     decisions = _opened(topic, prompts)
@@ -212,31 +218,12 @@ def _may_overwrite(decisions: IterationDecisions, iteration: Iteration, yes: boo
 
 def _print(iterations: Sequence[Iteration], format_name: str) -> None:
     if format_name == "json":
+        from guardtui.reports.history import KIND, History
         from guardtui.reports.json_data import encode
 
-        write(encode("history", {"iterations": [_entry(iteration) for iteration in iterations]}))
+        write(encode(KIND, History.of(iterations)))
     else:
         write(table([_cells(iteration) for iteration in iterations], _HEADER))
-
-
-def _entry(iteration: Iteration) -> dict[str, Any]:
-    from guardtui.domain.statistics import rate_intervals
-    from guardtui.reports.json_data import guardrail_of
-
-    evaluation = iteration.evaluation
-    metrics, fitted = evaluation.metrics, evaluation.settings.has_fitted_threshold
-    return {
-        "number": iteration.number,
-        "decision": iteration.decision.value,
-        "guardrail": guardrail_of(evaluation.settings),
-        "coverage": metrics.coverage,
-        "tpr": metrics.true_positive_rate,
-        "tnr": metrics.true_negative_rate,
-        "interval": rate_intervals(metrics, fitted=fitted)["coverage"],
-        "definition": evaluation.topic.model_dump(mode="json"),
-        "recorded_at": iteration.created,
-        "by": iteration.by.value,
-    }
 
 
 def _cells(iteration: Iteration) -> list[str]:

@@ -28,7 +28,7 @@ def command() -> None:
     """Collect prompts from logs, and label them.
 
     They wait in NAME.inbox.jsonl beside the prompt set NAME.csv, and so do its rows without a
-    label: in no figure until a person has labelled them. Exit code 2: bad input.
+    label: in no figure until a person has labelled them.
     """
 
 

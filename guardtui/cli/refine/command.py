@@ -22,10 +22,11 @@ from guardtui.app.scan.recorded_forecast import fit_recorded, recorded_guardrail
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import ENGINE, GuardrailFlags, guardrail_option
-from guardtui.cli.inputs import load_inputs, say_findings
+from guardtui.cli.inputs import say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import (
     FILE,
+    exits,
     output_option,
     prompts_option,
     reading_options,
@@ -39,6 +40,7 @@ from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
+from guardtui.files.inputs import load_inputs
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
 from guardtui.forecast.forecaster import Forecaster, ForecastError
 from guardtui.reports.refinement import Refinement, render
@@ -132,6 +134,12 @@ _FORMATS = ("table", "json", "md")
     help="Write the first proposal, or what an experiment proves, to this new file. An existing "
     "file is never overwritten.",
 )
+@exits(
+    {
+        Exit.NOT_COMPLETED: "an experiment is not completed",
+        Exit.NOT_ENOUGH_EVIDENCE: "no edit is proposed, or proven",
+    }
+)
 def command(
     topic: Path,
     prompts: Path,
@@ -150,13 +158,11 @@ def command(
 
     The engine measures edits on all prompts, or on those that a column `split` (train, test)
     selects. Only an edit whose gain in coverage is likely on prompts that had no part in its choice
-    is proposed, and written to a new file with --write-topic; without one the exit code is 4. The
-    forecast of a guardrail that has answered stands beside. Ctrl-C ends a search and reports the
-    best edit so far (exit code 130).
+    is proposed, and written to a new file with --write-topic. The forecast of a guardrail that has
+    answered stands beside. Ctrl-C ends a search and reports the best edit so far.
 
     With --experiment, wordings with subsets of their examples, or single edits, are tried on the
-    guardrail; its verdicts are stored as they come, and --resume goes on after any end. Exit code
-    3: not completed.
+    guardrail; its verdicts are stored as they come, and --resume goes on after any end.
     """
     chosen, encoder, _ = guardrail.with_encoder(topic)
     of_search = {"time": time, "single": single}
