@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from guardtui.cli.diagnostics import note, warn
+from guardtui.cli.diagnostics import note, progress, warn
 from guardtui.cli.guardrail_options import Function
 from guardtui.cli.options import FILE
 from guardtui.cli.output import check_output, table, write
@@ -15,9 +16,11 @@ from guardtui.cli.output import check_output, table, write
 if TYPE_CHECKING:
     from guardtui.app.labels.inbox import Added, Imported, Inbox
     from guardtui.domain.inbox import InboxPrompt
+    from guardtui.files.prompt_logs import LoggedPrompt
 
 _LISTED = 20
 _SHOWN = 80  # characters of a prompt
+_EACH = 10_000
 _DRIFT_DAYS = 7
 _PRIVATE = "may hold personal data: only you can read it, and nothing is sent anywhere"
 _STATES = ("true", "false", "set-aside", "unlabelled")
@@ -64,12 +67,26 @@ def add(logs: tuple[Path, ...], topic: Path, prompts: Path | None, column: str) 
 
     inbox = _opened(topic, prompts)
     readers = [PromptLog(log, column) for log in logs]
-    added = inbox.add(prompt for reader in readers for prompt in reader)
+    added = inbox.add(_counted(prompt for reader in readers for prompt in reader))
     for reader in readers:
         if reader.unfinished:
             warn(f"{reader.path}: the last line is incomplete, and was left out")
+        if reader.labelled:
+            warn(
+                f"{reader.path}: its labels in the column expected are not read: "
+                "'guardtui inbox import' reads them"
+            )
     without = sum(reader.without_text for reader in readers)
     _say_added(inbox, added, without)
+
+
+def _counted(logged: Iterable[LoggedPrompt]) -> Iterator[LoggedPrompt]:
+    """Yield the prompts, and say how many were read, on a terminal."""
+    for count, prompt in enumerate(logged):
+        if count % _EACH == _EACH - 1:
+            progress(f"{count + 1:,} prompts read")
+        yield prompt
+    progress("")
 
 
 def _say_added(inbox: Inbox, added: Added, without: int) -> None:

@@ -59,13 +59,15 @@ class PromptLog:
     """The prompts of one log, read while they are iterated over, once.
 
     `column` is that of the prompts (names of nested objects separated by dots), "" to recognise it.
-    Afterwards `without_text` is the number of entries without a text of a user, and `unfinished`
-    says whether the last line was incomplete, as in a log that is being written, and left out.
+    Afterwards `without_text` is the number of entries without a text of a user, `labelled` that of
+    entries with a label, which is not read, and `unfinished` says whether the last line was
+    incomplete, as in a log that is being written, and left out.
     """
 
     def __init__(self, path: Path, column: str = "") -> None:
         self.path = STANDARD_INPUT if str(path) == "-" else path
         self.without_text = 0
+        self.labelled = 0
         self.unfinished = False
         self._column = column
         self._keys: dict[str, None] = {}
@@ -225,6 +227,7 @@ class PromptLog:
         origin = f"{self.path.name}:{line}"
         if isinstance(value, dict) and len(self._keys) < _KEYS_SHOWN:
             self._keys |= dict.fromkeys(map(str, value))
+        self.labelled += isinstance(value, dict) and value.get("expected") not in (None, "")
         texts = {text: said for text, said in self._texts(value, None, _DEPTH) if text.strip()}
         self.without_text += not texts
         for text, production in texts.items():

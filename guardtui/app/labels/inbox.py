@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,11 @@ from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.files.topic_files import load_topic
 from guardtui.session.session_file import session_file
 from guardtui.session.topic_places import UnknownPromptsError, usual_prompts
-from guardtui.session.workspace import now
+from guardtui.session.workspace import Workspace, now
 
 _SHORTEST_ID = 4
+_TAKEN = timedelta(minutes=10)
+"""How long a prompt that was put to a person is put to nobody else."""
 
 
 class InboxError(GuardtuiError):
@@ -116,6 +119,8 @@ class Inbox:
         self._file = InboxFile(self.path)
         self._records: dict[str, InboxRecord] = {}
         self._steps: list[_Step] = []
+        self._asked: set[str] = set()
+        self._changed: dict[str, None] = {}
         self._texts: dict[str, str] = {}
         self._rows = LabelRows(prompts, b"", {})
         self._signature: tuple[int, int, int] | None = (0, 0, 0)  # of no file
@@ -136,9 +141,22 @@ class Inbox:
                 prompts = topic.with_suffix(".csv")
         return cls(prompts, intent, session_file(topic).parent / "backups")
 
+    @classmethod
+    def of_workspace(cls, workspace: Workspace) -> Inbox:
+        """Return the inbox of an opened topic's prompts.
+
+        After each change, the workspace rereads its prompts.
+        """
+        prompts, reading = workspace.prompts_path, workspace.reading
+        return cls(prompts, workspace.prompts.intent, workspace.backups, reading)
+
     def refresh(self) -> None:
         """Read what others wrote."""
-        changed: dict[str, None] = {}
+        changed = self._changed  # kept, should a file be unreadable
+        signature = change_signature(self.set_path)
+        if signature is None or signature != self._signature:
+            changed |= dict.fromkeys(self._read_set())
+            self._signature = signature
         lines = self._file.new_lines()
         if self._file.replaced:
             changed |= dict.fromkeys(self._records)
@@ -147,16 +165,13 @@ class Inbox:
         for line in lines:
             self._records.setdefault(line["id"], InboxRecord(line["id"])).add(line)
             changed[line["id"]] = None
-        signature = change_signature(self.set_path)
-        if signature is None or signature != self._signature:
-            changed |= dict.fromkeys(self._read_set())
-            self._signature = signature
         for name in changed:
             prompt = self._prompt(name)
             if prompt is None:
                 self.prompts.pop(name, None)
             else:
                 self.prompts[name] = prompt
+        changed.clear()
 
     def _read_set(self) -> list[str]:
         """Read the prompt set again; return the ids of the prompts whose label changed."""
@@ -263,16 +278,35 @@ class Inbox:
             added.verdicts += "production" in line
             yield line
 
-    def ask(self, chances: Mapping[str, float | None], why: WhyAsked) -> None:
-        """Write down that prompts are put to a person, by id: why, and with which chance."""
-        time = now()
+    def ask(self, chances: Mapping[str, float | None], why: WhyAsked) -> tuple[str, ...]:
+        """Take prompts to put to a person, by id: why, and with which chance, which is kept.
+
+        Returns the ids of those that are free: nobody labelled one, set it aside, or took it to put
+        it to somebody else in the last minutes.
+        """
+        time = datetime.now(UTC)
         with self._file.locked() as writer:
+            self.refresh()
+            free = tuple(name for name in chances if self._is_free(name, time))
             writer.append(
-                {"id": name, "why_asked": why.value, "asked_at": time}
-                | ({} if chance is None else {"chance": chance})
-                for name, chance in chances.items()
+                {"id": name, "why_asked": why.value, "asked_at": time.isoformat(timespec="seconds")}
+                | ({} if chances[name] is None else {"chance": chances[name]})
+                for name in free
             )
-        self.refresh()
+            self.refresh()
+        self._asked.update(free)
+        return free
+
+    def _is_free(self, name: str, time: datetime) -> bool:
+        prompt = self.prompts.get(name)
+        if prompt is None or prompt.state is not State.UNLABELLED:
+            return False
+        if name in self._asked or not prompt.asked_at:
+            return True
+        try:
+            return time - datetime.fromisoformat(prompt.asked_at) > _TAKEN
+        except (ValueError, TypeError):  # written by hand
+            return True
 
     # --- labels ---------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from guardtui.app.labels.inbox import Inbox, InboxError, LabelledMeanwhileError
 from guardtui.domain.inbox import Production, State, WhyAsked, changes_since, prompt_id
+from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.topic import Intent
 from guardtui.files.labelled_tables import LabelledRow, read_labelled
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.reports.inbox import inbox_csv
+from guardtui.session.workspace import Workspace
 
 CSV = "prompt,expected,intent,note\na,true,block,1\nb,false,block,2\nwaits,,block,3\n"
 A, B, WAITS, LOGGED, OTHER = map(prompt_id, ("a", "b", "waits", "logged", "other"))
@@ -182,6 +185,21 @@ def test_the_second_person_sees_the_label_of_the_first(inbox: Inbox, path: Path)
     assert len(load_prompts(path)) == 4
 
 
+def test_a_prompt_is_put_to_one_person_at_a_time(
+    inbox: Inbox, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = opened(path)
+    assert inbox.ask({LOGGED: 0.5, WAITS: 0.5}, WhyAsked.AUDIT) == (LOGGED, WAITS)
+    assert other.ask({LOGGED: 0.1, OTHER: 0.1}, WhyAsked.AUDIT) == (OTHER,)
+    assert other.prompts[LOGGED].chance == 0.5
+    assert inbox.ask({LOGGED: 0.5, OTHER: 0.5}, WhyAsked.CHOSEN) == (LOGGED,)
+    other.label(OTHER, True)
+    other.set_aside(WAITS)
+    assert inbox.ask({OTHER: None, WAITS: None, A: None, "no": None}, WhyAsked.CHOSEN) == ()
+    monkeypatch.setattr("guardtui.app.labels.inbox._TAKEN", timedelta(0) - timedelta(seconds=1))
+    assert opened(path).ask({LOGGED: 0.3}, WhyAsked.AUDIT) == (LOGGED,)
+
+
 def test_dropped_prompts_are_gone_for_good(inbox: Inbox, path: Path) -> None:
     other = opened(path)
     inbox.set_aside(LOGGED)
@@ -282,6 +300,25 @@ def test_a_program_killed_between_the_files_loses_no_label(inbox: Inbox, path: P
         path.write_bytes(written)
         opened(path).label(LOGGED, True)
         lines = inbox.path.read_bytes().splitlines(keepends=True)
+
+
+def test_an_opened_topic_takes_the_labels_of_its_inbox(path: Path) -> None:
+    topic = path.with_name("p.yaml")
+    topic.write_text("name: n\ndescription: d\nexamples: [x, y]\nintent: block\n")
+    workspace = Workspace.open(topic)
+    assert len(workspace.prompts.waiting) == 1
+    inbox = Inbox.of_workspace(workspace)
+    inbox.label(WAITS, True)
+    workspace.reread_prompts()
+    assert workspace.prompts.prompts.to_list() == ["a", "b", "waits"]
+    assert not workspace.prompts.waiting
+    assert workspace.changed_prompts() is None
+    workspace.edit_prompts(Relabel(frozenset({int(WAITS, 16)})))
+    inbox.refresh()
+    assert inbox.prompts[WAITS].expected is False
+    workspace.undo_prompts()
+    inbox.refresh()
+    assert inbox.prompts[WAITS].expected is True
 
 
 # --- any order of the work of two people ----------------------------------------------------------
