@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from guardtui.app.labels.inbox import Inbox, InboxError, LabelledMeanwhileError
 from guardtui.domain.inbox import Production, State, WhyAsked, changes_since, prompt_id
@@ -426,5 +432,6 @@ class TwoPeople(RuleBasedStateMachine):
         assert found == self.labels
 
 
-TestTwoPeople = TwoPeople.TestCase
-TestTwoPeople.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+@pytest.mark.hypothesis
+def test_no_label_is_lost_in_any_order_of_the_work_of_two_people() -> None:
+    run_state_machine_as_test(TwoPeople, settings=settings(stateful_step_count=20))  # type: ignore[no-untyped-call]
