@@ -70,9 +70,9 @@ class InboxPrompt:
     """A prompt of the inbox, or one that came from there and has a label now.
 
     `origin` is where it came from, such as "app.log:12". `chance` is the probability, above 0, with
-    which an audit asked for it. `asked_at` and `labelled_at` are the last times. `in_set` says
-    whether it is a row of the prompt set, labelled or not. `changes` are those of its label, oldest
-    first.
+    which the audit that it is part of drew it. `asked_at` and `labelled_at` are the last times.
+    `in_set` says whether it is a row of the prompt set, labelled or not. `changes` are those of its
+    label, oldest first.
     """
 
     id: str
@@ -106,7 +106,9 @@ class InboxRecord:
     expected: bool | None = None
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Add what a line says."""
+        """Add what a line says; whatever was asked for an audit stays a part of it."""
+        if self.why_asked is WhyAsked.AUDIT:
+            line = {name: line[name] for name in line if name not in ("why_asked", "chance")}
         self.values |= line
         if "state" not in line:
             return
@@ -125,7 +127,7 @@ class InboxRecord:
 
     @property
     def why_asked(self) -> WhyAsked | None:
-        """Why it was asked last."""
+        """Why it was asked."""
         word = self.values.get("why_asked")
         return WhyAsked(word) if word in list(WhyAsked) else None
 

@@ -205,6 +205,22 @@ def test_bad_usage_exits_with_2(
     assert (done.code, message in done.err) == (2, True), done.err
 
 
+def test_standard_input_is_no_prompt_set_to_label(inbox: Path, run: Run) -> None:
+    done = run("inbox", "list", "topic.yaml", "--prompts", "-")
+    assert (done.code, "save the prompts to a file" in done.err) == (2, True)
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(
+    log: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("guardtui.app.labels.inbox.private_file", denied)
+    done = run("inbox", "add", "log.jsonl", "--topic", "topic.yaml", *ON)
+    assert (done.code, "prompts.inbox.jsonl: permission denied" in done.err) == (2, True)
+
+
 def test_labels_that_are_none_are_listed(inbox: Path, run: Run, folder: Path) -> None:
     (folder / "in.csv").write_text("id,expected\nx,perhaps\ny,true\nz,maybe\n")
     done = run("inbox", "import", "topic.yaml", "in.csv", *ON)

@@ -40,17 +40,17 @@ def test_later_lines_add_to_earlier_ones() -> None:
         {"text": "a", "origin": "log:1", "added_at": "t0", "production": {"triggered": True}},
         {"why_asked": "audit", "chance": 0.2, "asked_at": "t1"},
         label(True, "t2", reason="r"),
-        {"why_asked": "chosen", "asked_at": "t3"},
+        {"why_asked": "chosen", "chance": 1, "asked_at": "t3"},
         label(False, "t4"),
     )
     prompt = made.prompt("a", False, in_set=True)
     assert (prompt.state, prompt.expected, prompt.reason) == (State.LABELLED, False, "r")
-    assert (prompt.why_asked, prompt.chance) == (WhyAsked.CHOSEN, 0.2)
+    assert (prompt.why_asked, prompt.chance) == (WhyAsked.AUDIT, 0.2)
     assert (prompt.asked_at, prompt.labelled_at) == ("t3", "t4")
     assert prompt.production == Production(True)
     assert prompt.changes == (
         LabelChange("t2", None, True, "r", WhyAsked.AUDIT),
-        LabelChange("t4", True, False, "", WhyAsked.CHOSEN),
+        LabelChange("t4", True, False, "", WhyAsked.AUDIT),
     )
     assert [changes_since([prompt], time) for time in ("t1", "t4", "t5")] == [1, 1, 0]
 

@@ -29,6 +29,7 @@ from guardtui.files.change_signature import change_signature
 from guardtui.files.inbox_file import InboxFile, InboxWriter, inbox_path
 from guardtui.files.label_edits import LabelEdit, LabelRows, read_labels, write_labels
 from guardtui.files.labelled_tables import LabelledRow
+from guardtui.files.problems import from_os_error
 from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.files.topic_files import load_topic
 from guardtui.session.session_file import session_file
@@ -134,6 +135,9 @@ class Inbox:
         Without any, the prompt set will be NAME.csv beside the topic file. Raises FileError.
         """
         intent = load_topic(topic).topic.intent
+        if str(prompts) == "-":
+            problem = "labels cannot be written to standard input"
+            raise InboxError(f"--prompts -: {problem}\n  save the prompts to a file and name that")
         if prompts is None:
             try:
                 prompts = usual_prompts(topic)
@@ -258,6 +262,8 @@ class Inbox:
                     file.seek(0)
                     with self._file.locked() as writer:
                         writer.append(self._not_added_meanwhile(file, added))
+        except OSError as error:
+            raise from_os_error(self.path, error) from error
         finally:
             with suppress(OSError):
                 temporary.unlink()
@@ -282,16 +288,28 @@ class Inbox:
         """Take prompts to put to a person, by id: why, and with which chance, which is kept.
 
         Returns the ids of those that are free: nobody labelled one, set it aside, or took it to put
-        it to somebody else in the last minutes.
+        it to somebody else in the last minutes. Others that an audit draws are part of it too, with
+        the label that they have, and nobody is asked.
         """
         time = datetime.now(UTC)
         with self._file.locked() as writer:
             self.refresh()
             free = tuple(name for name in chances if self._is_free(name, time))
+            drawn = [
+                name
+                for name in chances
+                if name in free
+                or (
+                    why is WhyAsked.AUDIT
+                    and name in self.prompts
+                    and self.prompts[name].state is not State.UNLABELLED
+                )
+            ]
             writer.append(
-                {"id": name, "why_asked": why.value, "asked_at": time.isoformat(timespec="seconds")}
+                {"id": name, "why_asked": why.value}
+                | ({"asked_at": time.isoformat(timespec="seconds")} if name in free else {})
                 | ({} if chances[name] is None else {"chance": chances[name]})
-                for name in free
+                for name in drawn
             )
             self.refresh()
         self._asked.update(free)

@@ -191,6 +191,18 @@ def test_the_second_person_sees_the_label_of_the_first(inbox: Inbox, path: Path)
     assert len(load_prompts(path)) == 4
 
 
+def test_an_audit_that_draws_a_labelled_prompt_has_its_label(inbox: Inbox, path: Path) -> None:
+    inbox.ask({LOGGED: None}, WhyAsked.CHOSEN)
+    inbox.label(LOGGED, True)
+    inbox.set_aside(OTHER)
+    assert inbox.ask({LOGGED: 0.2, OTHER: 0.3, WAITS: 0.4, A: 0.5}, WhyAsked.AUDIT) == (WAITS,)
+    drawn = {one.text: one.chance for one in opened(path).own if one.why_asked is WhyAsked.AUDIT}
+    assert drawn == {"logged": 0.2, "other": 0.3, "waits": 0.4, "a": 0.5}
+    assert inbox.ask({WAITS: None}, WhyAsked.CHOSEN) == (WAITS,)
+    assert (inbox.prompts[WAITS].why_asked, inbox.prompts[WAITS].chance) == (WhyAsked.AUDIT, 0.4)
+    assert inbox.prompts[LOGGED].changes[0].why_asked is WhyAsked.CHOSEN
+
+
 def test_a_prompt_is_put_to_one_person_at_a_time(
     inbox: Inbox, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
