@@ -15,7 +15,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from guardtui.domain.prompt_edit import text_problem
-from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import (
     FALSE,
     TRUE,
@@ -65,19 +64,19 @@ class LabelRows:
     rows: RawRows | None = None
 
 
-def read_labels(path: Path, reading: Reading) -> LabelRows:
+def read_labels(path: Path) -> LabelRows:
     """Return the labels in a prompt file, which need not be a valid prompt set yet.
 
     Raises FileError, also for a row that cannot be read.
     """
     empty = not path.exists() or (path.is_file() and not path.stat().st_size)
-    return _labels_of(path, b"" if empty else read_bytes(path), reading)
+    return _labels_of(path, b"" if empty else read_bytes(path))
 
 
-def _labels_of(path: Path, content: bytes, reading: Reading) -> LabelRows:
+def _labels_of(path: Path, content: bytes) -> LabelRows:
     if not content:
         return LabelRows(path, b"", {})
-    rows = read_rows(path, unpack(path, content), sheet=reading.sheet)
+    rows = read_rows(path, unpack(path, content))
     for finding in rows.unread[:1]:
         raise FileError(path, finding.message, "correct the file first", *finding.lines[:1])
     prompt, expected, empty = _columns(path, rows)
@@ -101,7 +100,6 @@ def write_labels(
     before: LabelRows,
     edit: LabelEdit,
     intent: Intent,
-    reading: Reading,
     *,
     backup_folder: Path | None = None,
 ) -> None:
@@ -121,7 +119,7 @@ def write_labels(
         return
     if before.content and is_packed(before.content):
         after = pack(after)
-    _check(path, after, edit, intent, reading)
+    _check(path, after, edit, intent)
     if (path.read_bytes() if path.exists() else b"") != before.content:
         raise PromptsChangedError(path)
     write_atomically(path, after, backup_folder=backup_folder)
@@ -187,15 +185,15 @@ def _columns(path: Path, rows: RawRows) -> tuple[list[str], NDArray[np.bool_], N
     return texts, words.is_in(TRUE).to_numpy(), unlabelled_rows(words)
 
 
-def _check(path: Path, after: bytes, edit: LabelEdit, intent: Intent, reading: Reading) -> None:
+def _check(path: Path, after: bytes, edit: LabelEdit, intent: Intent) -> None:
     """Raise an error unless the new content says what was to be written, and is no worse else."""
     try:
         if after:  # else no row is left
-            parse_prompts(path, after, intent, reading)
+            parse_prompts(path, after, intent)
     except PromptSetError as error:
         if any(finding.code not in _UNFINISHED for finding in error.findings):
             raise
-    labels = _labels_of(path, after, reading).labels
+    labels = _labels_of(path, after).labels
     wrong = any(labels.get(text) is not label for text, label in edit.labels.items())
     if wrong or any(text in labels for text in edit.removed):
         problem = "this label cannot be written in the format of the file"

@@ -116,11 +116,6 @@ class Workspace:
         return self._prompt_file.path
 
     @property
-    def reading(self) -> Reading:
-        """How the prompt file is read."""
-        return self._prompt_file.reading
-
-    @property
     def sample(self) -> Sample | None:
         """The sample that the prompts are, of a large prompt set; None if they are all."""
         return self._prompt_file.sample

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.topic import Intent
 from guardtui.files.label_edits import LabelEdit, read_labels, write_labels
 from guardtui.files.problems import FileError
@@ -46,8 +45,8 @@ def edit(path: Path, **labels: bool | None) -> dict[str, bool | None]:
     """Write labels by text (b for "b, or c"), and return those that are read then."""
     named = {"b": "b, or c"}
     texts = {named.get(text, text): label for text, label in labels.items()}
-    write_labels(read_labels(path, AS_WRITTEN), LabelEdit(texts), Intent.BLOCK, AS_WRITTEN)
-    return dict(read_labels(path, AS_WRITTEN).labels)
+    write_labels(read_labels(path), LabelEdit(texts), Intent.BLOCK)
+    return dict(read_labels(path).labels)
 
 
 @pytest.fixture(params=forms())
@@ -59,14 +58,14 @@ def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 def test_empty_cells_are_filled_texts_appended_and_labels_changed(path: Path) -> None:
     before = {"a": True, "b, or c": None, "d": False, "e": None}
-    assert read_labels(path, AS_WRITTEN).labels == before
+    assert read_labels(path).labels == before
     after = before | {"b, or c": True, "e": False, "new": False}
     assert edit(path, b=True, e=False, new=False) == after
     assert edit(path, a=False, new=True) == after | {"a": False, "new": True}
     assert edit(path, a=True, b=None, e=None) == before | {"new": True}
     removal = LabelEdit({}, ["new"])
-    write_labels(read_labels(path, AS_WRITTEN), removal, Intent.BLOCK, AS_WRITTEN)
-    assert read_labels(path, AS_WRITTEN).labels == before
+    write_labels(read_labels(path), removal, Intent.BLOCK)
+    assert read_labels(path).labels == before
     if path.suffix == ".csv":
         assert path.read_text() == CSV.replace('e,"",4', "e,,4").replace(", ,5", ",,5")
 
@@ -89,8 +88,8 @@ def test_first_labels_make_a_prompt_set(tmp_path: Path, name: str) -> None:
     assert edit(path, a=True, b=True) == {"a": True, "b, or c": True}
     assert edit(path, d=False) == {"a": True, "b, or c": True, "d": False}
     gone = LabelEdit({}, ["a", "b, or c", "d"])
-    write_labels(read_labels(path, AS_WRITTEN), gone, Intent.BLOCK, AS_WRITTEN)
-    assert read_labels(path, AS_WRITTEN).labels == {}
+    write_labels(read_labels(path), gone, Intent.BLOCK)
+    assert read_labels(path).labels == {}
     assert edit(path, a=False) == {"a": False}
 
 
@@ -124,10 +123,10 @@ def test_what_the_file_cannot_hold_is_refused(tmp_path: Path) -> None:
 def test_a_change_by_another_program_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text(CSV)
-    before = read_labels(path, AS_WRITTEN)
+    before = read_labels(path)
     path.write_text(CSV + "f,1,6\n")
     with pytest.raises(PromptsChangedError):
-        write_labels(before, LabelEdit({"e": True}), Intent.BLOCK, AS_WRITTEN)
+        write_labels(before, LabelEdit({"e": True}), Intent.BLOCK)
     assert path.read_text() == CSV + "f,1,6\n"
 
 
@@ -136,10 +135,9 @@ def test_a_backup_is_kept(tmp_path: Path) -> None:
     path.write_text(CSV)
     folder = tmp_path / "backups"
     write_labels(
-        read_labels(path, AS_WRITTEN),
+        read_labels(path),
         LabelEdit({"e": True}),
         Intent.BLOCK,
-        AS_WRITTEN,
         backup_folder=folder,
     )
     assert (folder / "p.csv.1.bak").read_text() == CSV
@@ -164,4 +162,4 @@ def test_any_text_is_written_or_refused(
         except FileError:
             continue
         written["b, or c" if text == "b" else text] = label
-    assert read_labels(path, AS_WRITTEN).labels == written
+    assert read_labels(path).labels == written

@@ -20,7 +20,6 @@ from typing import Any
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.inbox import InboxPrompt, InboxRecord, State, WhyAsked, prompt_id
 from guardtui.domain.prompt_edit import text_problem
-from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.text import display_text, spreadsheet_text
 from guardtui.domain.topic import Intent
@@ -102,13 +101,7 @@ class Inbox:
     come from any thread, one at a time.
     """
 
-    def __init__(
-        self,
-        prompts: Path,
-        intent: Intent,
-        backups: Path | None = None,
-        reading: Reading = AS_WRITTEN,
-    ) -> None:
+    def __init__(self, prompts: Path, intent: Intent, backups: Path | None = None) -> None:
         """Read the inbox of a prompt set; neither file need exist.
 
         `intent` is that of a new prompt set. Before each change, the prompt set is copied into
@@ -116,7 +109,7 @@ class Inbox:
         """
         self.set_path = prompts
         self.path = inbox_path(prompts)
-        self._intent, self._backups, self._reading = intent, backups, reading
+        self._intent, self._backups = intent, backups
         self._file = InboxFile(self.path)
         self._records: dict[str, InboxRecord] = {}
         self._steps: list[_Step] = []
@@ -151,8 +144,7 @@ class Inbox:
 
         After each change, the workspace rereads its prompts.
         """
-        prompts, reading = workspace.prompts_path, workspace.reading
-        return cls(prompts, workspace.prompts.intent, workspace.backups, reading)
+        return cls(workspace.prompts_path, workspace.prompts.intent, workspace.backups)
 
     def refresh(self) -> None:
         """Read what others wrote."""
@@ -180,7 +172,7 @@ class Inbox:
     def _read_set(self) -> list[str]:
         """Read the prompt set again; return the ids of the prompts whose label changed."""
         old, before = self._rows.labels, self._texts
-        self._rows = read_labels(self.set_path, self._reading)
+        self._rows = read_labels(self.set_path)
         texts = list(self._rows.labels)
         names = (f"{key:016x}" for key in prompt_keys(texts).tolist())
         self._texts = dict(zip(names, texts, strict=True))
@@ -405,7 +397,6 @@ class Inbox:
             self._rows,
             LabelEdit(labels, removed),
             self._intent,
-            self._reading,
             backup_folder=self._backups,
         )
         writer.append(lines)
