@@ -95,10 +95,26 @@ def command(
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
         template=store.template(evaluation.settings.guardrail.template),
         iteration=chosen.number,
+        no_ideas="an export measures nothing: guardtui refine --single does",
     )
+    if any(output.format_name == "brief" for output in wanted):
+        report = _with_next_command(report, session, topic, remembered)
     return write_all(
         (output, writer(report)) for output, writer in zip(wanted, writers, strict=True)
     )
+
+
+def _with_next_command(
+    report: ReportInput, session: Session, topic: Path, prompts: str
+) -> ReportInput:
+    """Return a report with the command to run next, by the prompts that the session remembers."""
+    from guardtui.app.briefing import CommandWords, with_next_command
+
+    if report.prompts is not None:
+        session.use_prompts(report.prompts)
+    session.shown = report.evaluation.settings
+    words = CommandWords(str(topic), path_from_here(topic.parent / prompts) if prompts else "-")
+    return with_next_command(report, session, words)
 
 
 def _chosen(session: Session, which: str, topic: Path) -> Iteration:

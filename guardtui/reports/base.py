@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
 from guardtui.session.session import Iteration
+
+if TYPE_CHECKING:
+    from guardtui.advice.proposals import Proposal
 
 
 class ReportError(GuardtuiError):
@@ -120,6 +123,8 @@ class ReportInput:
     of gates, and `measured_at` is the time of the verdicts, in ISO 8601 with its zone, or "".
     `template` is the text of the model's template, or "". `iteration` is the number under which
     `evaluation` is recorded, and `next_command` the command line to run next, or "".
+    `ideas` are the best measured edits, None if they were not measured; `no_ideas` says why there
+    are none, or "".
     """
 
     topic: Topic
@@ -149,6 +154,8 @@ class ReportInput:
     baseline_prompts: PromptSet | None = None
     iteration: int | None = None
     next_command: str = ""
+    ideas: tuple[Proposal, ...] | None = None
+    no_ideas: str = ""
 
     @property
     def baseline_name(self) -> str:

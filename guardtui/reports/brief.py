@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,10 @@ from guardtui.reports.json_data import Count, Rate, Share, document, encode, sch
 from guardtui.reports.json_text import dumps
 from guardtui.session.judgement import Code, judge
 
+if TYPE_CHECKING:
+    from guardtui.advice.proposals import Proposal
+    from guardtui.domain.topic import Topic
+
 KIND = "brief"
 AT_MOST = 8_000
 """Bytes of a document in UTF-8."""
@@ -29,10 +33,23 @@ TEXTS = (
     "a cut one ends with …"
 )
 
-_SIZES = ((200, 10), (140, 10), (100, 10), (70, 10), (50, 10), (50, 7), (40, 4), (30, 2))
-"""Bytes of a text and entries of a list that are tried in turn, until the document fits."""
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """A size that is tried: bytes of a text, prompts of a list, and ideas."""
+
+    text: int
+    prompts: int
+    ideas: int = 3
+
+
+_SIZES = (
+    *(_Size(text, 10) for text in (200, 140, 100, 70, 50)),
+    *(_Size(50, 7), _Size(40, 4, 2), _Size(30, 2, 1)),
+)
 
 _LONGEST_COMMAND = 1_000  # bytes
+_LONGEST_IDEA = 1_200  # bytes
 _NAME = 200  # bytes of a guardrail's name
 
 Bounds = Annotated[
@@ -121,6 +138,59 @@ class BriefPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class BriefForecast:
+    """What is expected of an edit on a guardrail that has answered."""
+
+    guardrail: str
+    gain: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class BriefIdea:
+    """A measured edit: its gain of coverage for the engine, on prompts it was not chosen on."""
+
+    edit: Annotated[str, Field(description="The edit in words.")]
+    definition: Annotated[
+        dict[str, str | tuple[str, ...]], Field(description="The edited fields, whole.")
+    ]
+    guardrail: Annotated[str, Field(description="What the gain is about: the stand-in.")]
+    gain: float
+    interval: tuple[float, float]
+    likely: Annotated[bool, Field(description="Whether it is likely to help; else a guess.")]
+    forecast: Annotated[
+        BriefForecast | None, Field(description="Null without a guardrail that has answered.")
+    ]
+
+    @classmethod
+    def of(cls, topic: Topic, proposal: Proposal) -> BriefIdea:
+        """Return a proposal for a definition."""
+        gain, known, edited = proposal.gain, proposal.forecast, proposal.topic
+        fields = {
+            name: getattr(edited, name)
+            for name in ("name", "description", "examples")
+            if getattr(edited, name) != getattr(topic, name)
+        }
+        forecast = None
+        if known is not None:
+            change = known.coverage
+            forecast = BriefForecast(
+                _start(known.guardrail, _NAME),
+                round(change.value, 6),
+                (round(change.low, 6), round(change.high, 6)),
+            )
+        return cls(
+            "; ".join(proposal.changes),
+            fields,
+            "engine (stand-in)",
+            round(gain.value, 6),
+            (round(gain.low, 6), round(gain.high, 6)),
+            gain.likely,
+            forecast,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class BriefData:
     """A report on an evaluation in at most 8,000 bytes.
 
@@ -137,6 +207,11 @@ class BriefData:
     intervals: BriefIntervals
     judgement: BriefJudgement
     complete: Annotated[bool, Field(description="Whether every prompt has a verdict.")]
+    ideas: Annotated[
+        tuple[BriefIdea, ...] | None,
+        Field(description="The best edits, at most three; null if they were not measured."),
+    ]
+    no_ideas: Annotated[str | None, Field(description="Why there are no ideas.")]
     next_command: Annotated[
         str | None, Field(description="The command to run next; null where none helps.")
     ]
@@ -164,24 +239,23 @@ def brief(report: ReportInput) -> dict[str, Any]:
 
 def _fitting(report: ReportInput) -> BriefData:
     """Return the report with the longest texts and lists that fit."""
-    lists = {name: list(_rows(report, name, _SIZES[0][1])) for name in _LISTS}
-    for size, entries in _SIZES:
-        data = _data(report, lists, size, entries)
+    lists = {name: list(_rows(report, name, _SIZES[0].prompts)) for name in _LISTS}
+    for size in _SIZES:
+        data = _data(report, lists, size)
         if len(encode(KIND, data, compact=True).encode()) <= AT_MOST:
             return data
     raise AssertionError("the smallest size always fits")
 
 
-def _data(
-    report: ReportInput, lists: Mapping[str, Sequence[ReportRow]], size: int, entries: int
-) -> BriefData:
+def _data(report: ReportInput, lists: Mapping[str, Sequence[ReportRow]], size: _Size) -> BriefData:
     evaluation, comparison = report.evaluation, report.comparison
     metrics = evaluation.metrics
     judgement = judge(evaluation, comparison, report.baseline_number)
     shown = {
-        name: tuple(_prompt(report, row, size) for row in rows[:entries])
+        name: tuple(_prompt(report, row, size.text) for row in rows[: size.prompts])
         for name, rows in lists.items()
     }
+    ideas, no_ideas = _ideas(report)
     return BriefData(
         iteration=report.iteration,
         baseline=report.baseline_number,
@@ -205,6 +279,8 @@ def _data(
         intervals=_intervals(report),
         judgement=BriefJudgement(judgement.code, judgement.text),
         complete=not metrics.missing,
+        ideas=ideas and ideas[: size.ideas],
+        no_ideas=_start(no_ideas, _NAME) or None,
         next_command=_command(report.next_command),
         texts=TEXTS,
         false_positives=shown["fp"],
@@ -212,6 +288,17 @@ def _data(
         broke=shown["broke"],
         fixed=shown["fixed"],
     )
+
+
+def _ideas(report: ReportInput) -> tuple[tuple[BriefIdea, ...] | None, str]:
+    """Return the ideas that fit, and why there are no others: a cut edit would be of no use."""
+    if report.ideas is None:
+        return None, report.no_ideas
+    ideas = [BriefIdea.of(report.topic, proposal) for proposal in report.ideas]
+    short = [idea for idea in ideas if len(encode(KIND, {"i": idea}).encode()) <= _LONGEST_IDEA]
+    if ideas and not short:
+        return None, "too long to be shown here: see guardtui refine --single"
+    return tuple(short), report.no_ideas
 
 
 def _intervals(report: ReportInput) -> BriefIntervals:

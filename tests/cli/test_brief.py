@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,64 @@ def test_export_of_an_iteration_gives_the_figures_of_its_evaluation(run: Run, to
     write(BETTER)
     evaluated = brief(run, *EVAL, "--record")
     exported = brief(run, "export", "t.yaml", "--iteration", "1")
-    assert {key: exported[key] for key in exported if key != "next_command"} == {
-        key: evaluated[key] for key in evaluated if key != "next_command"
-    }
+    assert exported["ideas"] is None
+    assert "refine --single" in exported["no_ideas"]
+    for document in (evaluated, exported):
+        del document["ideas"], document["no_ideas"]
+    assert exported == evaluated
     assert run("export", "t.yaml", "-o", "r.brief.json").code == 0
     assert json.loads(Path("r.brief.json").read_text("utf-8"))["kind"] == "brief"
+
+
+def next_run(run: Run, document: dict[str, Any], *more: str) -> str:
+    """Run the next command as typed; return what it was."""
+    program, *words = shlex.split(document["next_command"])
+    assert program == "guardtui"
+    assert run(*words, *more).code == 0, words
+    return " ".join(words)
+
+
+def test_the_next_command_goes_through_the_loop(run: Run, topic: Path) -> None:
+    first = brief(run, *EVAL)
+    assert next_run(run, first) == " ".join([*EVAL, "--format", "brief", "--record"])
+    kept = brief(run, *EVAL, "--record")
+    assert kept["next_command"] == "guardtui refine t.yaml --prompts t.csv"
+    write(BETTER)
+    assert next_run(run, brief(run, *EVAL, "--record")) == "history keep t.yaml --iteration 1"
+    write(WORSE)
+    worse = brief(run, *EVAL, "--record")
+    assert next_run(run, worse) == "history discard t.yaml --iteration 2"
+    assert BETTER in topic.read_text()
+    assert brief(run, *EVAL, "--record")["next_command"].startswith("guardtui refine")
+
+
+def test_an_improvement_that_is_not_demonstrable_is_discarded(run: Run, topic: Path) -> None:
+    rows = topic.with_name("t.csv").read_text().splitlines()
+    topic.with_name("t.csv").write_text("\n".join([*rows[:25], ""]))
+    brief(run, *EVAL, "--record")
+    write("Bread, dragons and income tax")
+    document = brief(run, *EVAL, "--record")
+    assert document["judgement"]["code"] not in ("better", "worse")
+    assert document["metrics"]["fixes"] > document["metrics"]["regressions"]
+    assert next_run(run, document) == "history discard t.yaml --iteration 1 --yes"
+
+
+def test_too_few_labels_have_no_next_command(run: Run, topic: Path) -> None:
+    topic.with_name("t.csv").write_text("prompt,expected\nincome tax,true\nbread,false\n")
+    document = brief(run, *EVAL, "--record")
+    assert document["judgement"]["code"] == "too_few_labels"
+    assert document["next_command"] is None
+    assert document["ideas"] is None
+    assert "add some" in document["no_ideas"]
+
+
+def test_ideas_have_their_evidence_and_are_those_of_refine(run: Run, folder: Path) -> None:
+    command = ("topic.yaml", "--prompts", "prompts.csv", "--set", "encoder=static")
+    document = brief(run, "eval", *command)
+    refined = json.loads(run("refine", *command, "--single", "--format", "json").out)
+    for idea, proposal in zip(document["ideas"], refined["proposals"], strict=False):
+        assert idea["gain"] == round(proposal["gain"], 6)
+        assert idea["definition"].items() <= proposal["topic"].items()
+        assert idea["guardrail"] == "engine (stand-in)"
+        assert idea["forecast"] is None
+    assert document["ideas"] or document["no_ideas"]

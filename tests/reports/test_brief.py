@@ -13,8 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from guardtui.advice.candidates import CandidateKind
+from guardtui.advice.objective import Gain
+from guardtui.advice.proposals import ForecastChange, Proposal
 from guardtui.domain.comparison import compare
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.text import HIDDEN
 from guardtui.domain.topic import Intent, Topic
@@ -65,6 +70,24 @@ def evaluated(
     )
 
 
+def proposal(topic: Topic, metrics: Metrics) -> Proposal:
+    """A proposal of this definition, as likely as not."""
+    rows = np.zeros(0, np.intp)
+    forecast = ForecastChange("AIRS", RateEstimate(0.02, -0.01, 0.05), 0.1)
+    return Proposal(
+        topic,
+        (CandidateKind.ADD_EXAMPLE,),
+        ("Add an example",),
+        Gain(0.03, -0.01, 0.07, likely=False),
+        metrics,
+        metrics,
+        rows,
+        rows,
+        rows,
+        forecast=forecast,
+    )
+
+
 def compared(before: Evaluation, now: Evaluation, prompts: PromptSet) -> ReportInput:
     return ReportInput(
         topic=now.topic,
@@ -108,8 +131,14 @@ def test_it_fits_whatever_the_prompts_are(text: str, count: int) -> None:
         report,
         evaluation=replace(report.evaluation, verdicts=told),
         next_command="guardtui " + text * 9_999,
+        ideas=tuple(
+            proposal(Topic(name="n", description=text * length), report.evaluation.metrics)
+            for length in (50, 50, 9_999)
+        ),
     )
     document = load(report)
+    assert len(document["ideas"]) in (1, 2), "a definition is whole, or not there"
+    assert {idea["definition"]["description"] for idea in document["ideas"]} == {text * 50}
     assert document["next_command"] is None
     listed = document["false_positives"]
     assert len(listed) >= 2
@@ -177,3 +206,21 @@ def test_the_judgement_is_that_of_the_app_with_its_code(report: ReportInput) -> 
     assert document["intervals"]["change_of_coverage"][0] > 0
     assert (document["iteration"], document["baseline"]) == (4, 3)
     assert load(report)["judgement"]["code"] == "incomplete"
+
+
+def test_an_idea_says_what_its_figures_are_about(report: ReportInput) -> None:
+    metrics = report.evaluation.metrics
+    edited = report.topic.model_copy(update={"examples": ("another", "third")})
+    document = load(replace(report, ideas=(proposal(edited, metrics),)))
+    assert document["ideas"] == [
+        {
+            "edit": "Add an example",
+            "definition": {"examples": ["another", "third"]},
+            "guardrail": "engine (stand-in)",
+            "gain": 0.03,
+            "interval": [-0.01, 0.07],
+            "likely": False,
+            "forecast": {"guardrail": "AIRS", "gain": 0.02, "interval": [-0.01, 0.05]},
+        }
+    ]
+    assert load(replace(report, no_ideas="too few"))["ideas"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from guardtui.cli.options import (
     INSIDE,
     SHARE,
     RunOptions,
+    given_words,
     prompts_option,
     reading_options,
     threshold_option,
@@ -34,6 +36,9 @@ _UNFIT = {
     "--with": ("judge", "decision"),
 }
 """Kinds of guardrails that do not have an option."""
+
+_OF_THE_SAME = ("threshold", "companion_paths", "unlabelled", "sheet", "epochs", "reducer")
+"""Parameters, besides the guardrail, without which an evaluation would be another one."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class EvalRequest:
     max_calls: int | None
     reading: Reading | None
     record: bool | None
+    again: tuple[str, ...]
 
     @property
     def records(self) -> bool:
@@ -82,7 +88,8 @@ class EvalRequest:
             raise click.UsageError("--repeat needs --epochs of at least 2")
         names = [field.name for field in fields(RunOptions)]
         options = RunOptions(**{name: values.pop(name) for name in names})
-        guardrail = values.pop("guardrail").select(values["topic"])
+        flags = values.pop("guardrail")
+        guardrail = flags.select(values["topic"])
         _require_fitting(guardrail, options)
         if values["flips"] and guardrail.kind == "engine":
             raise click.UsageError("--flips needs a guardrail: add --guardrail NAME")
@@ -99,8 +106,18 @@ class EvalRequest:
             gates=gates,
             epochs=epochs,
             variants=variants,
+            again=_again(values, flags.words_for(guardrail)),
             **values,
         )
+
+
+def _again(values: dict[str, Any], of_guardrail: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a command that evaluates again; () if a secret is among them."""
+    more = (*of_guardrail, *given_words(_OF_THE_SAME))
+    if any("?…" in word for word in more):
+        return ()
+    files = (str(values["topic"]), "--prompts", str(values["prompts"]))
+    return ("guardtui", "eval", *files, *more, "--format", "brief")
 
 
 def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:

@@ -54,6 +54,7 @@ class AirsRun:
     batches: bool
     remote = True
     template = ""
+    engine = None
     stored_template = None
 
     @property

@@ -29,6 +29,7 @@ from guardtui.session.evaluator import Evaluator, RemoteEvaluator, with_epochs
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail
     from guardtui.app.scan.plan import FlipCheck
+    from guardtui.scanners.local.scanner import LocalScanner
 
 
 BeginCheck: TypeAlias = "Callable[[ScannerSettings, NDArray[np.bool_], int], Awaitable[FlipCheck]]"
@@ -87,6 +88,10 @@ class ScanRun(Protocol):
     @property
     def stored_template(self) -> tuple[str, str] | None:
         """Id and text of the template that verdicts depend on, for the session."""
+
+    @property
+    def engine(self) -> LocalScanner | None:
+        """The embedded engine once it has evaluated, None for another guardrail."""
 
     @property
     def guardrail(self) -> Guardrail:
