@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
-from guardtui.reports.brief import brief_schema
+from guardtui.reports.brief import brief_schema, page_schema
 from guardtui.reports.json_report import report_schema
 
 if TYPE_CHECKING:
@@ -188,6 +188,7 @@ def generated() -> dict[Path, str]:
         COMMANDS: commands_page(),
         SCHEMA: report_schema(),
         SCHEMAS / "brief.schema.json": brief_schema(),
+        SCHEMAS / "brief-page.schema.json": page_schema(),
     }
     return {**made, **help_pages()}
 

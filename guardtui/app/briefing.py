@@ -86,10 +86,21 @@ def with_ideas(
 def with_next_command(
     report: ReportInput, session: Session | None, words: CommandWords
 ) -> ReportInput:
-    """Return a report with the command to run next, by the rules of keep and discard."""
-    if words.prompts == "-":  # the next command could not read them
+    """Return a report with the command to run next, by the rules of keep and discard.
+
+    And with the one that writes it again, from the record if there is one.
+    """
+    if words.prompts == "-":  # another command could not read them
         return report
-    return replace(report, next_command=shlex.join(_next_words(report, session, words)))
+    again = words.evaluate
+    if report.iteration is not None:
+        again = ("guardtui", "export", words.topic, "--iteration", str(report.iteration))
+        again = (*again, "--format", "brief")
+    return replace(
+        report,
+        next_command=shlex.join(_next_words(report, session, words)),
+        more_command=shlex.join(again),
+    )
 
 
 def _next_words(

@@ -103,6 +103,14 @@ class GateOutcome:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A page of a list of the brief report: `fp`, `fn`, `broke` or `fixed`; the first is 1."""
+
+    name: str
+    number: int = 1
+
+
 @dataclass(frozen=True, eq=False)
 class ReportInput:
     """Everything a report may show.
@@ -122,7 +130,8 @@ class ReportInput:
     where a command ran; "" is the path that the prompt set was read from. `gates` are the results
     of gates, and `measured_at` is the time of the verdicts, in ISO 8601 with its zone, or "".
     `template` is the text of the model's template, or "". `iteration` is the number under which
-    `evaluation` is recorded, and `next_command` the command line to run next, or "".
+    `evaluation` is recorded, `next_command` the command line to run next, or "", and `more_command`
+    one that writes the brief report again. With a `page` that report is only this page of a list.
     `ideas` are the best measured edits, None if they were not measured; `no_ideas` says why there
     are none, or "".
     """
@@ -154,6 +163,8 @@ class ReportInput:
     baseline_prompts: PromptSet | None = None
     iteration: int | None = None
     next_command: str = ""
+    more_command: str = ""
+    page: PageRequest | None = None
     ideas: tuple[Proposal, ...] | None = None
     no_ideas: str = ""
 

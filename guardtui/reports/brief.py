@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -12,10 +12,21 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from guardtui.domain.comparison import Change
+from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import ScannerSettings, guardrail_text
 from guardtui.domain.statistics import CONFIDENCE, rate_intervals
 from guardtui.domain.verdicts import Outcome
-from guardtui.reports.base import Line, Matched, Prompt, ReportInput, ReportRow, Score, other_topics
+from guardtui.reports.base import (
+    Line,
+    Matched,
+    PageRequest,
+    Prompt,
+    ReportError,
+    ReportInput,
+    ReportRow,
+    Score,
+    other_topics,
+)
 from guardtui.reports.json_data import Count, Rate, Share, document, encode, schema
 from guardtui.reports.json_text import dumps
 from guardtui.session.judgement import Code, judge
@@ -25,6 +36,9 @@ if TYPE_CHECKING:
     from guardtui.domain.topic import Topic
 
 KIND = "brief"
+PAGE_KIND = "brief-page"
+PER_PAGE = 20
+"""Prompts of a page."""
 AT_MOST = 8_000
 """Bytes of a document in UTF-8."""
 
@@ -215,6 +229,9 @@ class BriefData:
     next_command: Annotated[
         str | None, Field(description="The command to run next; null where none helps.")
     ]
+    more: Annotated[
+        str | None, Field(description="The command for the whole of a list that is cut here.")
+    ]
     texts: Annotated[str, Field(description="What the texts in the lists are.")]
     false_positives: tuple[BriefPrompt, ...]
     false_negatives: tuple[BriefPrompt, ...]
@@ -222,39 +239,89 @@ class BriefData:
     fixed: Annotated[tuple[BriefPrompt, ...], Field(description="Wrong in the baseline only.")]
 
 
+@dataclass(frozen=True, slots=True)
+class BriefPage:
+    """A page of a list of the brief report, in at most 8,000 bytes."""
+
+    iteration: Annotated[
+        int | None, Field(description="Number in the history; null if it is not recorded.")
+    ]
+    baseline: Annotated[int | None, Field(description="Number of the iteration compared with.")]
+    guardrail: BriefGuardrail
+    complete: Annotated[bool, Field(description="Whether every prompt has a verdict.")]
+    list: Literal["fp", "fn", "broke", "fixed"]
+    count: Annotated[Count, Field(description="Prompts of the whole list.")]
+    page: Annotated[int, Field(ge=1)]
+    pages: Annotated[int, Field(ge=1)]
+    texts: Annotated[str, Field(description="What the texts in the list are.")]
+    prompts: tuple[BriefPrompt, ...]
+
+
 def brief_schema() -> str:
     """Return the JSON Schema of the report, the text of brief.schema.json."""
     return schema(KIND, BriefData, "Brief report on an evaluation by guardtui")
 
 
+def page_schema() -> str:
+    """Return the JSON Schema of a page, the text of brief-page.schema.json."""
+    return schema(PAGE_KIND, BriefPage, "Page of a brief report by guardtui")
+
+
 def write(report: ReportInput) -> str:
-    """Return the report as JSON of at most `AT_MOST` bytes in UTF-8, a line for each prompt."""
-    return encode(KIND, _fitting(report), compact=True)
+    """Return the report as JSON of at most `AT_MOST` bytes in UTF-8, a line for each prompt.
+
+    Raises ReportError for a page that does not exist.
+    """
+    return encode(*_fitting(report), compact=True)
 
 
 def brief(report: ReportInput) -> dict[str, Any]:
     """Return the document that `write` encodes."""
-    return document(KIND, _fitting(report))
+    return document(*_fitting(report))
 
 
-def _fitting(report: ReportInput) -> BriefData:
-    """Return the report with the longest texts and lists that fit."""
-    lists = {name: list(_rows(report, name, _SIZES[0].prompts)) for name in _LISTS}
+def _fitting(report: ReportInput) -> tuple[str, BriefData | BriefPage]:
+    """Return the kind, and the report with the longest texts and lists that fit."""
+    kind = KIND if report.page is None else PAGE_KIND
+    make: Callable[[ReportInput, _Size], BriefData | BriefPage]
+    make = _brief if report.page is None else partial(_page, page=report.page)
     for size in _SIZES:
-        data = _data(report, lists, size)
-        if len(encode(KIND, data, compact=True).encode()) <= AT_MOST:
-            return data
-    raise AssertionError("the smallest size always fits")
+        data = make(report, size)
+        if len(encode(kind, data, compact=True).encode()) <= AT_MOST:
+            break
+    return kind, data
 
 
-def _data(report: ReportInput, lists: Mapping[str, Sequence[ReportRow]], size: _Size) -> BriefData:
+def _page(report: ReportInput, size: _Size, page: PageRequest) -> BriefPage:
+    rows = _LISTS[page.name](report)
+    pages = max(1, -(-len(rows) // PER_PAGE))
+    if not 1 <= page.number <= pages:
+        raise ReportError(
+            f"there is no page {page.number} of {page.name}\n"
+            f"  {count_text(len(rows), 'prompt')}: the last page is {pages}"
+        )
+    start = (page.number - 1) * PER_PAGE
+    return BriefPage(
+        iteration=report.iteration,
+        baseline=report.baseline_number,
+        guardrail=BriefGuardrail.of(report.evaluation.settings),
+        complete=not report.evaluation.metrics.missing,
+        list=page.name,  # type: ignore[arg-type]
+        count=len(rows),
+        page=page.number,
+        pages=pages,
+        texts=TEXTS,
+        prompts=_prompts(report, rows[start : start + PER_PAGE], size),
+    )
+
+
+def _brief(report: ReportInput, size: _Size) -> BriefData:
     evaluation, comparison = report.evaluation, report.comparison
     metrics = evaluation.metrics
     judgement = judge(evaluation, comparison, report.baseline_number)
-    shown = {
-        name: tuple(_prompt(report, row, size.text) for row in rows[: size.prompts])
-        for name, rows in lists.items()
-    }
+    lists = {name: rows(report) for name, rows in _LISTS.items()}
+    shown = {name: _prompts(report, rows[: size.prompts], size) for name, rows in lists.items()}
+    cut = [name for name, rows in lists.items() if len(rows) > len(shown[name])]
     ideas, no_ideas = _ideas(report)
     return BriefData(
         iteration=report.iteration,
@@ -282,6 +349,9 @@ def _data(report: ReportInput, lists: Mapping[str, Sequence[ReportRow]], size: _
         ideas=ideas and ideas[: size.ideas],
         no_ideas=_start(no_ideas, _NAME) or None,
         next_command=_command(report.next_command),
+        more=_command(f"{report.more_command} --more {cut[0]}")
+        if cut and report.more_command
+        else None,
         texts=TEXTS,
         false_positives=shown["fp"],
         false_negatives=shown["fn"],
@@ -359,8 +429,8 @@ def _worst_first(report: ReportInput, rows: NDArray[np.intp]) -> NDArray[np.intp
     return ordered
 
 
-def _rows(report: ReportInput, name: str, count: int) -> Iterator[ReportRow]:
-    return map(report.row, _LISTS[name](report)[:count].tolist())
+def _prompts(report: ReportInput, rows: NDArray[np.intp], size: _Size) -> tuple[BriefPrompt, ...]:
+    return tuple(_prompt(report, report.row(row), size.text) for row in rows.tolist())
 
 
 def _prompt(report: ReportInput, row: ReportRow, size: int) -> BriefPrompt:

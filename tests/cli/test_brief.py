@@ -7,6 +7,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.conftest import Run
 
 from .test_history import BETTER, EVAL, WORSE, topic, write
@@ -113,3 +115,48 @@ def test_ideas_have_their_evidence_and_are_those_of_refine(run: Run, folder: Pat
         assert idea["guardrail"] == "engine (stand-in)"
         assert idea["forecast"] is None
     assert document["ideas"] or document["no_ideas"]
+
+
+def test_more_gives_whole_lists_page_by_page_without_a_scan(run: Run, topic: Path) -> None:
+    subjects = ["dragons"] * 55 + ["income tax"] * 20
+    rows = [f"{subject} {row},{str(row >= 55).lower()}" for row, subject in enumerate(subjects)]
+    topic.with_name("t.csv").write_text("\n".join(["prompt,expected", *rows, ""]))
+    document = brief(run, *EVAL, "--record")
+    count = document["metrics"]["fp"]
+    assert count > 40
+    assert document["more"] == "guardtui export t.yaml --iteration 0 --format brief --more fp"
+    lines: list[int] = []
+    for page in (1, 2, 3):
+        words = shlex.split(document["more"])[1:]
+        result = run(*words, "--page", str(page))
+        assert len(result.out.encode()) <= 8_000
+        part = json.loads(result.out)
+        assert (part["kind"], part["list"]) == ("brief-page", "fp")
+        assert (part["page"], part["pages"], part["count"]) == (page, 3, count)
+        lines += [prompt["line"] for prompt in part["prompts"]]
+    assert len(set(lines)) == len(lines) == count
+    assert lines[:10] == [prompt["line"] for prompt in document["false_positives"]]
+    again = json.loads(run(*EVAL, "--format", "brief", "--more", "fp", "--page", "3").out)
+    assert [prompt["line"] for prompt in again["prompts"]] == lines[40:]
+    assert brief(run, *EVAL, "--no-record")["more"].startswith("guardtui eval t.yaml")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--more", "fp"), "--more is for the format brief: add --format brief"),
+        (("--format", "brief", "--page", "2"), "--page is for --more"),
+        (("--format", "brief", "--more", "tp"), "'tp' is not one of 'fp', 'fn', 'broke', 'fixed'"),
+        (("--format", "brief", "--more", "fp", "--page", "0"), "0 is not in the range x>=1"),
+        (("--format", "brief", "--more", "broke", "--page", "9"), "there is no page 9 of broke"),
+        (("--format", "brief", "--more", "fp", "--fresh"), "--fresh"),
+    ],
+)
+def test_options_of_a_page_that_do_not_fit_are_explained(
+    run: Run, topic: Path, words: tuple[str, ...], problem: str
+) -> None:
+    run(*EVAL, "--record")
+    for command in (EVAL, ("export", "t.yaml")):
+        result = run(*command, *words)
+        assert (result.code, result.out) == (2, "")
+        assert problem in result.err

@@ -24,8 +24,8 @@ from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.text import HIDDEN
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
-from guardtui.reports.base import ReportInput
-from guardtui.reports.brief import AT_MOST, brief, brief_schema, write
+from guardtui.reports.base import PageRequest, ReportError, ReportInput
+from guardtui.reports.brief import AT_MOST, PER_PAGE, brief, brief_schema, page_schema, write
 from tests.examples import up_to
 from tests.guardrails import airs_settings, engine_settings
 
@@ -33,15 +33,17 @@ from .hostile import hostile_report, plain_prompts, storable
 from .test_inert import ATTACK
 from .test_report_schema import strict
 
-VALIDATOR = Draft202012Validator(strict(json.loads(brief_schema())))
+VALIDATOR, PAGE = (
+    Draft202012Validator(strict(json.loads(made))) for made in (brief_schema(), page_schema())
+)
 
 
-def load(report: ReportInput) -> dict[str, Any]:
+def load(report: ReportInput, validator: Draft202012Validator = VALIDATOR) -> dict[str, Any]:
     text = write(report)
     assert len(text.encode()) <= AT_MOST
     assert not HIDDEN.search(text)
     document: dict[str, Any] = json.loads(text)
-    VALIDATOR.validate(document)
+    validator.validate(document)
     assert document == brief(report)
     return document
 
@@ -140,6 +142,13 @@ def test_it_fits_whatever_the_prompts_are(text: str, count: int) -> None:
     assert len(document["ideas"]) in (1, 2), "a definition is whole, or not there"
     assert {idea["definition"]["description"] for idea in document["ideas"]} == {text * 50}
     assert document["next_command"] is None
+    for name, total in (("fp", count / 2), ("broke", count)):
+        last = -(-total // PER_PAGE)
+        page = load(replace(report, page=PageRequest(name, int(last))), PAGE)
+        assert (page["pages"], page["count"]) == (last, total)
+        assert len(page["prompts"]) == total - (last - 1) * PER_PAGE
+        with pytest.raises(ReportError, match=f"the last page is {int(last)}"):
+            write(replace(report, page=PageRequest(name, int(last) + 1)))
     listed = document["false_positives"]
     assert len(listed) >= 2
     assert all(one["prompt"].endswith("…") for one in listed)

@@ -22,7 +22,7 @@ from guardtui.cli.options import (
     reading_options,
     threshold_option,
 )
-from guardtui.cli.output_options import format_option, outputs_option, variants_of
+from guardtui.cli.output_options import format_option, outputs_option, page_options, variants_of
 from guardtui.domain.prompt_reading import Reading
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class EvalRequest:
     reading: Reading | None
     record: bool | None
     again: tuple[str, ...]
+    more: str | None
+    page: int | None
 
     @property
     def records(self) -> bool:
@@ -146,6 +148,7 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 @reading_options
 @format_option("table", without=("tsv",))
 @outputs_option
+@page_options
 @click.option(
     "--all",
     "every_mistake",

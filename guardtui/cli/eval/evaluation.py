@@ -17,7 +17,7 @@ from guardtui.cli.eval.command import EvalRequest
 from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.cli.expressions import load_plugins, own_metrics
 from guardtui.cli.inputs import path_from_here, say_blank_texts, say_findings
-from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
+from guardtui.cli.output_options import ReportOutput, check_outputs, choose, page_of, with_variants
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
 from guardtui.domain.evaluation import Evaluation
@@ -61,10 +61,13 @@ def evaluate(request: EvalRequest) -> int:
     """
     files = _files_read(request)
     outputs = _outputs(request, files)
+    page = page_of(request.more, request.page, outputs)
+    if page is not None and request.options.fresh:
+        raise click.UsageError("--more asks nothing: omit --fresh")
     load_plugins(request.plugins)
     metrics = own_metrics(request.metrics)
     run = make_run(request.guardrail, request.options)
-    report = _report(request, run, metrics, outputs)
+    report = replace(_report(request, run, metrics, outputs), page=page)
     if request.thresholds:
         evaluation = report.evaluation
         if run.remote and evaluation.metrics.missing:
@@ -189,7 +192,7 @@ def _report(
         template=run.template,
         iteration=iteration,
     )
-    if not in_brief:
+    if not in_brief or request.more is not None:
         return report
     from guardtui.app.briefing import CommandWords, with_ideas, with_next_command
 
