@@ -27,7 +27,7 @@ from guardtui.reports.base import (
     Score,
     other_topics,
 )
-from guardtui.reports.json_data import Count, Rate, Share, document, encode, schema
+from guardtui.reports.json_data import Count, Rate, Share, document, encode
 from guardtui.reports.json_text import dumps
 from guardtui.session.judgement import Code, judge
 
@@ -255,16 +255,6 @@ class BriefPage:
     pages: Annotated[int, Field(ge=1)]
     texts: Annotated[str, Field(description="What the texts in the list are.")]
     prompts: tuple[BriefPrompt, ...]
-
-
-def brief_schema() -> str:
-    """Return the JSON Schema of the report, the text of brief.schema.json."""
-    return schema(KIND, BriefData, "Brief report on an evaluation by guardtui")
-
-
-def page_schema() -> str:
-    """Return the JSON Schema of a page, the text of brief-page.schema.json."""
-    return schema(PAGE_KIND, BriefPage, "Page of a brief report by guardtui")
 
 
 def write(report: ReportInput) -> str:

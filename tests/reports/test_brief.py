@@ -25,16 +25,16 @@ from guardtui.domain.text import HIDDEN
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.reports.base import PageRequest, ReportError, ReportInput
-from guardtui.reports.brief import AT_MOST, PER_PAGE, brief, brief_schema, page_schema, write
+from guardtui.reports.brief import AT_MOST, PER_PAGE, brief, write
 from tests.examples import up_to
 from tests.guardrails import airs_settings, engine_settings
 
 from .hostile import hostile_report, plain_prompts, storable
 from .test_inert import ATTACK
-from .test_report_schema import strict
+from .test_report_schema import schema_of, strict
 
 VALIDATOR, PAGE = (
-    Draft202012Validator(strict(json.loads(made))) for made in (brief_schema(), page_schema())
+    Draft202012Validator(strict(schema_of(name))) for name in ("brief", "brief-page")
 )
 
 
