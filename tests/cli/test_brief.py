@@ -49,6 +49,16 @@ def test_eval_compares_with_the_baseline_of_the_app(run: Run, topic: Path) -> No
     assert brief(run, *EVAL, "--baseline", "1")["baseline"] == 1
 
 
+def test_a_report_may_be_the_baseline(run: Run, topic: Path) -> None:
+    assert run(*EVAL, "-o", "before.json").code == 0
+    write(BETTER)
+    document = brief(run, *EVAL, "--baseline", "before.json")
+    assert (document["iteration"], document["baseline"]) == (None, None)
+    assert document["judgement"]["code"] == "better"
+    again = brief(run, *EVAL, "--threshold", "0.4", "--baseline", "before.json")
+    assert again["judgement"]["text"].startswith("another threshold than the baseline")
+
+
 def test_export_of_an_iteration_gives_the_figures_of_its_evaluation(run: Run, topic: Path) -> None:
     brief(run, *EVAL, "--record")
     write(BETTER)
@@ -160,3 +170,10 @@ def test_options_of_a_page_that_do_not_fit_are_explained(
         result = run(*command, *words)
         assert (result.code, result.out) == (2, "")
         assert problem in result.err
+
+
+def test_files_of_any_name_are_quoted(run: Run, topic: Path) -> None:
+    named = Path("a b; $(c) 'd' \u202e.yaml")
+    named.write_text(topic.read_text())
+    document = brief(run, "eval", str(named), *EVAL[2:])
+    assert shlex.split(document["next_command"])[2] == str(named)
