@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from guardtui.advice.candidates import same
+from guardtui.advice.judgement import Code, judge
 from guardtui.app.advice.ideas import ranked_ideas
 from guardtui.app.advice.refinement import open_measure
 from guardtui.app.editing.deciding import against_discarding, not_shown, other_measure
@@ -16,7 +17,6 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.reports.base import ReportInput
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.judgement import Code, judge
 from guardtui.session.report_reader import recorded_topics
 from guardtui.session.session import Decision, Session
 from guardtui.session.store import SessionStore

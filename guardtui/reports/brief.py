@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from guardtui.advice.judgement import Code, judge
 from guardtui.domain.comparison import Change
 from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import ScannerSettings, guardrail_text
@@ -29,7 +30,6 @@ from guardtui.reports.base import (
 )
 from guardtui.reports.json_data import Count, Rate, Share, document, encode
 from guardtui.reports.json_text import dumps
-from guardtui.session.judgement import Code, judge
 
 if TYPE_CHECKING:
     from guardtui.advice.proposals import Proposal
