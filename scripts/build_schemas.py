@@ -21,6 +21,11 @@ FOLDER = Path(__file__).parent.parent / "guardtui" / "schemas"
 DOCUMENTS: dict[str, tuple[str, type, str]] = {
     "report": ("evaluation", EvaluationData, "Report on an evaluation by guardtui"),
     "brief": (brief.KIND, brief.BriefData, "Brief report on an evaluation by guardtui"),
+    "brief-page": (
+        brief.PAGE_KIND,
+        brief.BriefPage,
+        "Page of a brief report by guardtui",
+    ),
 }
 """Kind, content and title of the JSON that commands print, by the name of its schema."""
 
