@@ -15,6 +15,7 @@ from guardtui.cli.guardrails import GuardrailList, KeyList
 from guardtui.cli.topics.command import TopicList
 from guardtui.config import SETTINGS, Setting
 from guardtui.domain import topic
+from guardtui.reports import brief
 from guardtui.reports.audit_json import AuditData
 from guardtui.reports.check import CheckData
 from guardtui.reports.compared import MistakesData
@@ -32,6 +33,7 @@ FOLDER = Path(__file__).parent.parent / "guardtui" / "schemas"
 
 DOCUMENTS: dict[str, tuple[str, type, str]] = {
     "report": ("evaluation", EvaluationData, "Report on an evaluation by guardtui"),
+    "brief": (brief.KIND, brief.BriefData, "Brief report on an evaluation by guardtui"),
     "history": ("history", History, "Iterations of a session, by guardtui history"),
     "check": ("check", CheckData, "Findings of guardtui check"),
     "forecast": ("forecast", ForecastData, "Forecast of guardtui forecast"),

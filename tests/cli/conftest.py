@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -196,7 +197,7 @@ def run_here(arguments: Sequence[str], folder: Path, environment: Mapping[str, s
 
 def check_document(text: str) -> None:
     """Check a JSON document that a command printed against the schema of its kind."""
-    if not text.startswith('{\n  "schema_version"'):
+    if not re.match(r'\{\s*"schema_version"', text):
         return
     document = json.loads(text)
     _schemas()[document["kind"]].validate(document)

@@ -23,9 +23,15 @@ from tests.examples import up_to
 from .conftest import evaluation_of
 from .hostile import hostile_report, plain_prompts
 
-SCHEMA: dict[str, Any] = json.loads(
-    (Path(guardtui.__file__).parent / "schemas" / "report.schema.json").read_text("utf-8")
-)
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The schema of this name in the package."""
+    folder = Path(guardtui.__file__).parent / "schemas"
+    schema: dict[str, Any] = json.loads((folder / f"{name}.schema.json").read_text("utf-8"))
+    return schema
+
+
+SCHEMA = schema_of("report")
 
 
 def strict(schema: Any) -> Any:
