@@ -140,7 +140,7 @@ def command(context: click.Context, only: str | None, schema: str | None) -> Non
     else:
         schemas = {name: json.loads(path.read_text("utf-8")) for name, path in _schemas().items()}
         spec = replace(spec, formats=_formats(), environment=_environment(), schemas=schemas)
-    write(encode("spec", spec))
+    write(encode("spec", spec, compact=True))
 
 
 def _unknown(option: str, name: str, known: Collection[str]) -> InputError:
