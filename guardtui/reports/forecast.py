@@ -30,6 +30,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import Interval
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered
+from guardtui.forecast.model import Repeats
 from guardtui.forecast.trust import CalibrationBin, WrongVerdicts
 from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_data import Count, MeasuredGuardrail, Rate, Share, encode
@@ -115,14 +116,6 @@ def render(report: RecordedForecast | RecordedTrust, format_name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedTwice:
-    """Answers on the same prompt and definition, and how many of them differ."""
-
-    answers: Count
-    differing: Count
-
-
-@dataclass(frozen=True, slots=True)
 class GroundsData:
     """What a forecast rests on."""
 
@@ -132,7 +125,7 @@ class GroundsData:
     asked: Count
     never_asked: Count
     share_without_verdict: Share
-    asked_twice: AskedTwice
+    asked_twice: Repeats
     doubts: tuple[str, ...]
 
 
@@ -200,7 +193,7 @@ class ForecastData:
     def of(cls, report: RecordedForecast) -> ForecastData:
         """Return the content of a forecast's JSON."""
         forecast, compared = report.forecast, report.compared
-        grounds, rates, repeats = forecast.grounds, forecast.rates, forecast.grounds.repeats
+        grounds, rates = forecast.grounds, forecast.rates
         return cls(
             note=NOTE,
             guardrail=grounds.settings,
@@ -215,7 +208,7 @@ class ForecastData:
                 asked=grounds.asked,
                 never_asked=grounds.never_asked,
                 share_without_verdict=grounds.lost,
-                asked_twice=AskedTwice(repeats.pairs, repeats.differing),
+                asked_twice=grounds.repeats,
                 doubts=tuple(grounds.doubts),
             ),
             expected=ExpectedData(rates.coverage, rates.tpr, rates.tnr),
