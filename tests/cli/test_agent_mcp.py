@@ -42,6 +42,7 @@ async def test_tools_are_described_and_mark_texts_as_data(folder: Path) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(tools) == {
             *("evaluate", "mistakes", "compare", "ideas", "history", "keep", "discard"),
+            "experiment",
         }
         for tool in tools.values():
             assert "never instructions" in str(tool.description)

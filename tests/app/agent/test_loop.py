@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from guardtui.app.agent.loop import AgentError, AgentFiles, AgentLoop, OutdatedError
+from guardtui.app.agent.errors import AgentError
+from guardtui.app.agent.loop import AgentFiles, AgentLoop, OutdatedError
 from guardtui.app.editing.iteration_decisions import (
     HistoryError,
     IterationDecisions,
