@@ -46,7 +46,6 @@ from guardtui.reports.json_data import (
     Share,
     by_key,
     encode,
-    schema,
 )
 from guardtui.session.session import Iteration
 
@@ -347,11 +346,6 @@ def write(report: ReportInput) -> str:
     prompt set is `expected_label` in `results`.
     """
     return encode(KIND, evaluation_data(report))
-
-
-def report_schema() -> str:
-    """Return the JSON Schema of the report, the text of report.schema.json."""
-    return schema(KIND, EvaluationData, "Report on an evaluation by guardtui")
 
 
 def evaluation_data(report: ReportInput) -> EvaluationData:

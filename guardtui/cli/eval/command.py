@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.cli.diagnostics import Exit
 from guardtui.cli.expressions import epoch_options, own_metric_option, parse_epochs, plugin_option
 from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.guardrail_options import guardrail_option
@@ -16,6 +17,7 @@ from guardtui.cli.options import (
     INSIDE,
     SHARE,
     RunOptions,
+    exits,
     prompts_option,
     reading_options,
     threshold_option,
@@ -223,6 +225,15 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     help="Prompts with the same value in this column may depend on each other: standard errors are "
     "clustered.",
 )
+@exits(
+    {
+        Exit.GATE_FAILED: "a gate failed, or no threshold reaches the minimums",
+        Exit.NOT_COMPLETED: "the scan could not be completed; with --max-errors a number of "
+        "prompts without a verdict is allowed",
+        Exit.NOT_ENOUGH_EVIDENCE: "not enough evidence; of several, 3 goes before 1, and 1 before "
+        "4",
+    }
+)
 def command(**values: Any) -> int:
     """Evaluate a topic file against labelled prompts and report.
 
@@ -231,10 +242,6 @@ def command(**values: Any) -> int:
     With --thresholds the report is on the thresholds of the engine or of a decision model. The best
     one has the largest coverage of those that reach --min-tpr and --min-tnr; its coverage on the
     labels that chose it is optimistic; its interval is for new prompts.
-
-    Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
-    completed; with --max-errors a number of prompts without a verdict is allowed. 4: not enough
-    evidence. 129, 130, 143: ended by a signal. Of several, 3 goes before 1, and 1 before 4.
     """
     request = EvalRequest.of(values)
     # Imported late, so that the help is quick.
