@@ -19,10 +19,9 @@ from guardtui.app.advice.ideas import Ideas, ranked_ideas
 from guardtui.app.advice.refinement import Measure, open_measure
 from guardtui.app.advice.wordings import typed_wording
 from guardtui.app.agent.answers import (
-    TEXTS,
     Answer,
     MistakeKind,
-    brief,
+    brief_answer,
     experiment_answer,
     ideas_data,
     page_of,
@@ -43,12 +42,13 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Intent, Topic, describe_changes, violations
+from guardtui.domain.topic import Intent, Topic, violations
 from guardtui.files.change_signature import change_signature
 from guardtui.files.inputs import agreed_topic, disagreement
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.reports.base import ReportInput
+from guardtui.reports.brief import TEXTS
 from guardtui.reports.compared import compared_report
 from guardtui.reports.history import KIND as HISTORY
 from guardtui.reports.history import History, HistoryEntry
@@ -57,7 +57,6 @@ from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.chosen_thresholds import settings_of_session
 from guardtui.session.evaluation_refs import of_session
-from guardtui.session.series import series_of
 from guardtui.session.session import Iteration, Recorder, Session
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
@@ -123,6 +122,7 @@ class AgentLoop:
         self._one_at_a_time = asyncio.Lock()
         self._read: tuple[object, PromptSet] | None = None
         self._measure: tuple[tuple[object, ...], Measure] | None = None
+        self._ideas_of: tuple[tuple[object, ...], Ideas | str] | None = None
         self._newest: ReportInput | None = None
         self._named = guardrail
         self._guardrail = loop_guardrail(
@@ -172,7 +172,9 @@ class AgentLoop:
             *measured.warnings,
             *(f"AIRS would reject this definition: {one.message}" for one in violations(topic)),
         ]
-        return brief(report, ideas) | _given(warnings=warnings, changes=changes) | self._calls
+        return (
+            brief_answer(report, ideas) | _given(warnings=warnings, changes=changes) | self._calls
+        )
 
     async def mistakes(
         self, kind: MistakeKind, page: int = 1, iteration: int | None = None
@@ -192,7 +194,7 @@ class AgentLoop:
         def compared() -> ReportInput:
             return compared_report(of_session(topic, str(a)), of_session(topic, str(b)))
 
-        return brief(await asyncio.to_thread(compared), None)
+        return brief_answer(await asyncio.to_thread(compared), None)
 
     async def ideas(self) -> Answer:
         """Return measured edits of the definition that was evaluated last, or of the topic file."""
@@ -349,9 +351,7 @@ class AgentLoop:
             baseline=before,
             comparison=None if before is None else compare(before, evaluation),
             baseline_number=None if baseline is None else baseline.number,
-            series=series_of(session.iterations, session.best),
-            changes=describe_changes(before.topic, evaluation.topic) if before else (),
-            name="" if iteration is None else str(iteration.number),
+            iteration=None if iteration is None else iteration.number,
         )
 
     def _report_of(self, number: int) -> ReportInput:
@@ -380,7 +380,11 @@ class AgentLoop:
                 self._measure = known = subject, measure
             return ranked_ideas(topic, prompts, known[1].advised(topic, stopped), None)
 
-        return await run_stoppable(work)
+        known = self._ideas_of
+        if known is None or known[0] != (topic, prompts, self._engine.threshold):
+            ideas = await run_stoppable(work)
+            self._ideas_of = known = (topic, prompts, self._engine.threshold), ideas
+        return known[1]
 
     # --- experiments ------------------------------------------------------------------------
 
@@ -445,9 +449,8 @@ class AgentLoop:
                     | {"definition": state.definition.model_dump(mode="json")},
                 )
             newest = self._newest
-            if number is None and newest is not None and newest.name:
-                return decide(decisions, decisions.chosen(int(newest.name)))
-            return decide(decisions, decisions.chosen(number))
+            chosen = newest.iteration if number is None and newest is not None else number
+            return decide(decisions, decisions.chosen(chosen))
 
         return await self._apart(asyncio.to_thread(work), stops=False)
 
