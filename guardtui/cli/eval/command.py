@@ -65,6 +65,7 @@ class EvalRequest:
     max_calls: int | None
     reading: Reading | None
     record: bool | None
+    guardrail_words: tuple[str, ...]
 
     @property
     def records(self) -> bool:
@@ -84,7 +85,8 @@ class EvalRequest:
             raise click.UsageError("--repeat needs --epochs of at least 2")
         names = [field.name for field in fields(RunOptions)]
         options = RunOptions(**{name: values.pop(name) for name in names})
-        guardrail = values.pop("guardrail").select(values["topic"])
+        flags = values.pop("guardrail")
+        guardrail = flags.select(values["topic"])
         _require_fitting(guardrail, options)
         if values["flips"] and guardrail.kind == "engine":
             raise click.UsageError("--flips needs a guardrail: add --guardrail NAME")
@@ -97,6 +99,7 @@ class EvalRequest:
             raise click.UsageError("--min-tpr and --min-tnr are for --thresholds: add it")
         return cls(
             guardrail=guardrail,
+            guardrail_words=tuple(flags.words_for(guardrail)),
             options=options,
             gates=gates,
             epochs=epochs,
@@ -195,7 +198,7 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     "--record/--no-record",
     default=None,
     help="Record an iteration in the topic's session, or not (default: what a guardrail was asked, "
-    "not what the engine computed).",
+    "unless it may have another definition; not what the engine computed).",
 )
 @epoch_options
 @click.option(
