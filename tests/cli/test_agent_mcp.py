@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -152,6 +154,37 @@ async def test_loop_over_standard_streams(folder: Path, environment: dict[str, s
     async with Client(stdio_client(server.model_copy(update={"args": words}))) as client:
         answer, failed = await called(client, "discard")
         assert (failed, "--allow-write" in answer["remedy"]) == (True, True)
+
+
+@pytest.mark.process
+def test_signal_ends_the_server_though_its_input_stays_open(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    words = ["-m", "guardtui", "agent", "mcp", "topic.yaml", "--prompts", "prompts.csv"]
+    ask = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    with subprocess.Popen(
+        [sys.executable, *words, "--set", "encoder=static"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        call = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": ask}
+        server.stdin.write(json.dumps(call).encode() + b"\n")
+        server.stdin.flush()
+        assert "instructions" in json.loads(server.stdout.readline())["result"]
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(60) == 143
+        assert server.stdout.read() == b""
+        assert server.stderr.read() == b"terminated\n"
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
@@ -160,7 +161,7 @@ class AgentLoop:
         topic = own.model_copy(update=given)
 
         def so_far(evaluation: Evaluation) -> None:
-            self._record(own, self._titled(evaluation), prompts)
+            self._record(own, self._titled(evaluation), None)
 
         measured = await self._guardrail.evaluate(own, topic, prompts, so_far)
         report, changes = await asyncio.to_thread(
@@ -294,19 +295,15 @@ class AgentLoop:
         """How many calls are left, of a guardrail that they are counted of."""
         return {"calls_left": self._budget.left} if self._guardrail.is_remote else {}
 
-    def _record(self, own: Topic, evaluation: Evaluation, prompts: PromptSet) -> int | None:
+    def _record(
+        self, own: Topic, evaluation: Evaluation, forecast: ForecastBefore | None
+    ) -> int | None:
         """Record an evaluation if that is allowed; return its number."""
         if not self._writes or not evaluation.metrics.total:
             return None
         files = EvaluatedFiles(
             self._files.topic, self._files.prompts, AS_WRITTEN, self._guardrail.template
         )
-        forecast = None
-        if self._guardrail.is_remote:
-            # This scan is not in the session yet, so this is the forecast before it.
-            forecast = recorded_forecast_before(
-                self._files.topic, evaluation, prompts, self._engine
-            )
         recorded, _ = record_evaluation(
             files, evaluation, forecast, Recorder.AGENT, is_own=evaluation.topic == own
         )
@@ -316,7 +313,13 @@ class AgentLoop:
         self, own: Topic, evaluation: Evaluation, prompts: PromptSet
     ) -> tuple[ReportInput, tuple[str, ...]]:
         """Record an evaluation if that is allowed; return its report and what others changed."""
-        number = self._record(own, evaluation, prompts)
+        forecast = None
+        if self._writes and self._guardrail.is_remote:
+            # This scan is not in the session yet, so this is the forecast before it.
+            forecast = recorded_forecast_before(
+                self._files.topic, evaluation, prompts, self._engine
+            )
+        number = self._record(own, evaluation, forecast)
         session, changes = self._looked(own, number)
         session.shown = evaluation.settings
         iteration = None if number is None else session.iteration(number)

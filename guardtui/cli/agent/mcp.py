@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from pathlib import Path
 
 import click
 
-from guardtui.cli.diagnostics import InputError
+from guardtui.cli.diagnostics import InputError, note
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
 from guardtui.cli.options import FILE
 
@@ -59,9 +61,15 @@ def command(
 
     async def serve() -> None:
         loop = AgentLoop(files, chosen, encoder=encoder, writes=writes, calls=calls)
+        serving = asyncio.create_task(server_of(loop).run_stdio_async())
         try:
-            await server_of(loop).run_stdio_async()
-        finally:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
             await loop.close()
+            # A thread of the server waits for standard input, whose end may never come.
+            word, code = signals.ending()
+            note(word)
+            os._exit(code)
+        await loop.close()
 
     signals.run(serve())
