@@ -73,7 +73,7 @@ async def test_tools_are_described_and_mark_texts_as_data(folder: Path) -> None:
         ("keep", {"iteration": 7}, "no iteration 7"),
         ("compare", {"a": 0, "b": 7}, "iteration 7"),
         ("mistakes", {"kind": "fp", "iteration": 7}, "no iteration 7"),
-        ("evaluate", {"intent": "allow"}, "intent is allow"),
+        ("evaluate", {"intent": "allow"}, "a topic to block"),
     ],
 )
 async def test_refused_request_is_an_error_with_a_remedy(

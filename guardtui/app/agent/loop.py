@@ -43,7 +43,7 @@ from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Intent, Topic, violations
+from guardtui.domain.topic import Topic, violations
 from guardtui.files.change_signature import change_signature
 from guardtui.files.inputs import agreed_topic, disagreement
 from guardtui.files.prompt_files import load_prompts
@@ -58,7 +58,7 @@ from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.chosen_thresholds import settings_of_session
 from guardtui.session.evaluation_refs import of_session
-from guardtui.session.session import Iteration, Recorder, Session
+from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 
@@ -157,7 +157,12 @@ class AgentLoop:
         return await self._apart(self._evaluate(given, intent))
 
     async def _evaluate(self, given: Mapping[str, Any], intent: str | None) -> Answer:
-        own, prompts = await asyncio.to_thread(self._inputs, intent)
+        own, prompts = await asyncio.to_thread(self._inputs)
+        if intent not in (None, prompts.intent):
+            raise AgentError(
+                f"intent: the prompts are for a topic to {prompts.intent}\n"
+                f"  omit it: the author changes it, in {self._files.topic}"
+            )
         topic = own.model_copy(update=given)
 
         def so_far(evaluation: Evaluation) -> None:
@@ -224,6 +229,10 @@ class AgentLoop:
         """Keep an iteration, by default that of the newest evaluation; writes the topic file."""
 
         def keep(decisions: IterationDecisions, chosen: Iteration) -> Answer:
+            if chosen.decision is Decision.KEEP:
+                raise AgentError(
+                    f"#{chosen.number} is kept already\n  only the author restores an earlier one"
+                )
             decisions.require_progress(chosen)
             if decisions.overwrites:
                 raise AgentError(
@@ -255,14 +264,9 @@ class AgentLoop:
 
     # --- files ------------------------------------------------------------------------------
 
-    def _inputs(self, intent: str | None = None) -> tuple[Topic, PromptSet]:
+    def _inputs(self) -> tuple[Topic, PromptSet]:
         """Read the topic file, and the prompts if they have changed."""
         file = load_topic(self._files.topic)
-        if intent is not None:
-            file = replace(
-                file.with_topic(file.topic.model_copy(update={"intent": Intent(intent)})),
-                intent_given=True,
-            )
         path = self._files.prompts
         key = change_signature(path), file.topic.intent
         if self._read is None or self._read[0] != key:
