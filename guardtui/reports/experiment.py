@@ -123,7 +123,7 @@ def _work(report: ExperimentReport) -> str:
 def _candidates(report: ExperimentReport) -> Iterator[Block]:
     titles = ("#", "verdicts", "gain of coverage", "at least", "dropped", "candidate")
     columns = tuple(Column(title, figure=title != "candidate") for title in titles)
-    yield Table(columns, tuple(map(_row, _by_gain(report))), named="Candidates")
+    yield Table(columns, tuple(map(_row, by_gain(report))), named="Candidates")
     yield Paragraph(
         "A gain is that on the prompts of the last look a candidate took part in, against the "
         f"definition on the same prompts; its lower bound holds for all of them with {SHARE} "
@@ -131,7 +131,8 @@ def _candidates(report: ExperimentReport) -> Iterator[Block]:
     )
 
 
-def _by_gain(report: ExperimentReport) -> list[tuple[int, Candidate, Standing]]:
+def by_gain(report: ExperimentReport) -> list[tuple[int, Candidate, Standing]]:
+    """Return the candidates with their numbers (from 1), the proven one first, then by gain."""
     rows = [(number, *one) for number, one in enumerate(report.candidates, start=1)]
     return sorted(
         rows,
