@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from rich.text import Text
 
 from guardtui.domain.comparison import Change, Comparison
-from guardtui.domain.figures import bracketed, capitalized, rate_text
+from guardtui.domain.figures import bracketed, capitalized, change_text, rate_text
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import RATES
 from guardtui.domain.prompts import PromptSet
@@ -266,7 +266,8 @@ def _rates(
         text.append(f"{_TITLES[name]:<10}{rate_text(then):<7}{rate_text(now):<7}")
         text.append(f"{sign:<9}", style)
         if interval is not None:
-            text.append(f"[{interval.low:+.3f} – {interval.high:+.3f}]", "$text-muted")
+            ends = f"[{change_text(interval.low)}, {change_text(interval.high)}]"
+            text.append(ends, "$text-muted")
         text.append("\n")
 
 
