@@ -18,6 +18,7 @@ from guardtui.domain.series import BestOfSeries
 from guardtui.domain.significance import CHANGES
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
+from guardtui.session.experiments import ExperimentRecord
 from guardtui.session.history import HistoryEntry, incomparable
 from guardtui.session.session import Decision, Session
 from guardtui.tui.editor.definition_diff import difference_text
@@ -177,9 +178,15 @@ def _about(entry: HistoryEntry, rate: float | None) -> str:
 
 
 def entry_details(
-    entry: HistoryEntry, marks: Collection[str], series: BestOfSeries | None = None
+    entry: HistoryEntry,
+    marks: Collection[str],
+    series: BestOfSeries | None = None,
+    experiments: Sequence[ExperimentRecord] = (),
 ) -> Text:
-    """Return an entry in full; the best one is that of a `series`, or None."""
+    """Return an entry in full, with experiments on its definition, the newest first.
+
+    The best entry is that of a `series`, or None.
+    """
     text = Text(entry.name, "bold")
     for mark in marks:
         name = series.text if series is not None and mark == "best" else mark
@@ -193,7 +200,11 @@ def entry_details(
     text.append(f"{forecast}{display_start(entry.settings.guardrail.text(), 70)}", "$text-muted")
     if entry.iteration is None:
         text.append("  measured while editing: no verdicts", "$text-warning")
-    return text.append(f"\n{entry.what_changed}")
+    text.append(f"\n{entry.what_changed}")
+    for record in reversed(experiments):
+        if record.topic == entry.topic:
+            text.append(f"\n{record.text}", "$text-muted")
+    return text
 
 
 def definition_text(entry: HistoryEntry, current: Topic) -> Text:
