@@ -7,11 +7,13 @@ from pathlib import Path
 from guardtui.app.editing.deciding import against_discarding, missing_text, not_shown, other_measure
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.session.report_reader import recorded_topics
-from guardtui.session.session import Decision, Iteration, Recorder
+from guardtui.session.session import Decision, Iteration, Recorder, Session
+from guardtui.session.store import SessionStore
 from guardtui.session.workspace import Workspace
 
 
@@ -55,10 +57,11 @@ class IterationDecisions:
     def overwrites(self) -> bool:
         """Whether the topic file has a definition that no iteration has."""
         known = {iteration.evaluation.topic for iteration in self.session.iterations}
-        return self._file not in known
+        return self.definition not in known
 
     @property
-    def _file(self) -> Topic:
+    def definition(self) -> Topic:
+        """The topic file's definition."""
         return self._workspace.topic_file.topic
 
     def chosen(self, number: int | None) -> Iteration:
@@ -70,7 +73,7 @@ class IterationDecisions:
             except KeyError:
                 raise unknown_number(path, number, self.session.iterations) from None
         else:
-            own = self._of_prompts(self._file)
+            own = self._of_prompts(self.definition)
             if not own:
                 raise HistoryError(
                     f"{path}: its definition is in no iteration on {self._workspace.prompts_path}\n"
@@ -94,6 +97,8 @@ class IterationDecisions:
         if iteration.decision is Decision.KEEP:
             return
         path, anyway = self._workspace.topic_file.path, "or keep it as it is with --anyway"
+        if self._workspace.by is Recorder.AGENT:
+            anyway = "an agent cannot keep it as it is"
         if text := missing_text(iteration.evaluation):
             raise IncompleteError(
                 f"{path}: #{iteration.number} is not kept: {text}\n"
@@ -142,7 +147,7 @@ class IterationDecisions:
 
         Returns the discarded iteration, and whether the file was restored.
         """
-        best, current = self.restored_by_discarding(iteration), self._file
+        best, current = self.restored_by_discarding(iteration), self.definition
         discarded = self._workspace.write_discarded(iteration.evaluation, iteration)
         self.session.record(discarded)
         restores = current == iteration.evaluation.topic
@@ -169,6 +174,19 @@ class IterationDecisions:
             self._workspace.save(topic)
         except FileError as problem:
             raise HistoryError(str(problem)) from problem
+
+
+def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) -> Session | None:
+    """Return the session of a topic file as the app shows it with an evaluation on these prompts.
+
+    None if nothing is recorded. Raises StoreError.
+    """
+    if topic.name not in recorded_topics(topic.parent):
+        return None
+    store = SessionStore(topic, reading=True)
+    session = Session(evaluation.topic, store.iterations(), store.pinned(), prompts)
+    session.shown = evaluation.settings
+    return session
 
 
 def no_session(topic: Path) -> HistoryError:

@@ -21,7 +21,7 @@ from guardtui.cli.output_options import ReportOutput, check_outputs, choose, wit
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.operating_point import FITTED, ThresholdFit
 from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
@@ -47,6 +47,7 @@ from guardtui.session.store import StoreError
 if TYPE_CHECKING:
     from guardtui.cli.eval.flip_rounds import FlipRounds
     from guardtui.domain.forecast_record import ForecastBefore
+    from guardtui.session.session import Iteration
 
 
 _NEAR = 0.1
@@ -144,17 +145,24 @@ def _report(
         repeated=_repeated(request, topic, prompts, before),
         rows=None if rounds else _rows_in_doubt(request, run, topic, prompts),
         begin=None if rounds is None else rounds.begin,
+        guardrail_words=request.guardrail_words,
     )
     evaluation, fit = _evaluated(request, run, job)
     say_notes(prompts, evaluation)
-    comparison = compare(before, evaluation) if before else None
     forecast = None
     if run.remote and (request.records or any(output.format_name == "json" for output in outputs)):
         from guardtui.app.scan.recorded_forecast import recorded_forecast_before
 
         # This scan is not in the session yet, so this is the forecast before it.
         forecast = recorded_forecast_before(request.topic, evaluation, prompts, LocalScanner())
-    _record(request, run, evaluation, forecast)
+    recorded = _record(request, run, evaluation, forecast)
+    iteration = None if recorded is None else recorded.number
+    number = None if named is None else named.number
+    if named is None and any(output.format_name == "brief" for output in outputs):
+        baseline = _baseline_of_app(request, evaluation, prompts, iteration)
+        if baseline is not None:
+            before, number = baseline.evaluation, baseline.number
+    comparison = compare(before, evaluation) if before else None
     return ReportInput(
         topic=topic,
         evaluation=evaluation,
@@ -164,7 +172,7 @@ def _report(
         figures=own_figures(metrics, evaluation, prompts, comparison),
         changes=describe_changes(before.topic, topic) if before else (),
         profile=evaluation.settings.guardrail.profile,
-        baseline_number=None if named is None else named.number,
+        baseline_number=number,
         series=None if named is None else named.series,
         companions=companions.topics,
         cluster=request.cluster or "",
@@ -175,7 +183,21 @@ def _report(
         checked=None if rounds is None else rounds.checked,
         before=forecast,
         template=run.template,
+        iteration=iteration,
+        doubt="" if run.doubt is None else f"{capitalized(run.doubt.text)}.",
     )
+
+
+def _baseline_of_app(
+    request: EvalRequest, evaluation: Evaluation, prompts: PromptSet, number: int | None
+) -> Iteration | None:
+    """Return the iteration that the app compares with, or None; `number` is the recorded one."""
+    from guardtui.app.editing.iteration_decisions import recorded_session
+
+    session = recorded_session(request.topic, evaluation, prompts)
+    if session is None:
+        return None
+    return session.baseline if number is None else session.baseline_of(session.iteration(number))
 
 
 def _evaluated(
@@ -198,10 +220,17 @@ def _evaluated(
 
 def _record(
     request: EvalRequest, run: ScanRun, evaluation: Evaluation, forecast: ForecastBefore | None
-) -> None:
-    """Record an evaluation in the session, and print its number, or why it cannot be recorded."""
+) -> Iteration | None:
+    """Record an evaluation in the session, and print its number, or why it cannot be recorded.
+
+    Returns its iteration, or None.
+    """
     if not request.records or not evaluation.metrics.total:
-        return
+        return None
+    doubt = run.doubt
+    if doubt is not None and doubt.prevents_record and request.record is None:
+        note(f"not recorded: {doubt.text}\n  --record records it, if you know that it has")
+        return None
     from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 
     prompts = None if str(request.prompts) == "-" else request.prompts
@@ -212,7 +241,7 @@ def _record(
         iteration, new = record_evaluation(files, evaluation, forecast)
     except StoreError as problem:
         warn(f"not recorded: {problem}".replace("\n ", ";"))  # one line beside the report
-        return
+        return None
     done = "recorded as" if new else "recorded already:"
     missing = iteration.evaluation.metrics.missing
     note(
@@ -220,6 +249,7 @@ def _record(
         + (f" ({iteration.decision.value})" if iteration.decision.value != "undecided" else "")
         + (f", {count_text(missing, 'prompt')} without a verdict" if missing else "")
     )
+    return iteration
 
 
 def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> FlipRounds | None:

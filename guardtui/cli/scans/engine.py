@@ -42,6 +42,7 @@ class EngineRun:
     threshold: Wanted
     workers: AbstractContextManager[EncodeChunks]
     remote = False
+    doubt = None
     template = ""
     stored_template = None
 

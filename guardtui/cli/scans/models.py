@@ -61,6 +61,7 @@ class ModelRun:
     wanted: Wanted
     fresh: bool
     remote = True
+    doubt = None
 
     @property
     def template(self) -> str:
