@@ -33,7 +33,7 @@ from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.scans.airs import require_sendable
 from guardtui.cli.scans.models import configured_model, models_and_writer
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import change_text, count_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
 from guardtui.domain.prompts import PromptSet
@@ -447,7 +447,7 @@ def _progress(status: ExperimentStatus) -> str:
     gains = [one.standing.gain for one in status.candidates if one.standing.gain is not None]
     if gains:
         left = sum(one.standing.dropped is None for one in status.candidates)
-        text += f", {left} candidates left, the best {max(gains):+.3f}"
+        text += f", {left} candidates left, the best {change_text(max(gains))}"
     if status.traffic is not None and status.traffic.used is not None:
         used = usage_text(status.traffic.used)
         text += f", {used}" if used else ""
