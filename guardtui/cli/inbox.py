@@ -128,9 +128,10 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
 
     inbox = _opened(topic, prompts)
     if format_name == "json":
-        from guardtui.reports.inbox import inbox_json
+        from guardtui.reports.inbox import KIND, InboxData
+        from guardtui.reports.json_data import encode
 
-        write(inbox_json(inbox.counts, inbox.own))
+        write(encode(KIND, InboxData.of(inbox.counts, inbox.own)))
         return
     waiting = [prompt for prompt in inbox.own if prompt.state is State.UNLABELLED]
     rows = [

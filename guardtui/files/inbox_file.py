@@ -1,15 +1,15 @@
 """The file of an inbox: JSON Lines that are only appended to, by several programs in turn.
 
 Each line has the `id` of a prompt and what became known of it: its text and origin, why and when
-it was asked, its label. Later lines add to earlier ones. A killed program leaves at most an
-unfinished last line, which is ignored, and removed by the next one that writes.
+it was asked, its label. Later lines add to earlier ones; `removed` means that nothing is known of
+it any more. A killed program leaves at most an unfinished last line, which is ignored, and taken
+away by the next one that writes.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from guardtui.domain.inbox import State
-from guardtui.files.atomic import private_file
 from guardtui.files.change_signature import change_signature
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.files.table_formats import unpacked_name
@@ -63,7 +62,7 @@ class InboxFile:
 
     @property
     def replaced(self) -> bool:
-        """Whether lines that were read are gone: all must be read again."""
+        """Whether another program, such as an editor, replaced what was read."""
         signature = change_signature(self.path)
         if signature is None:
             return self._read_to > 0
@@ -77,7 +76,7 @@ class InboxFile:
                 file.seek(self._read_to)
                 for line in file:
                     value = _parsed(line)
-                    if value is None and line.strip():
+                    if value is None and line[:1] not in b" \r\n":
                         if line.endswith(b"\n"):
                             raise self._damaged(file)
                         return  # being written, or its writer was killed
@@ -148,21 +147,25 @@ class InboxWriter:
         os.fsync(self._handle)
 
     def remove(self, ids: Collection[str]) -> None:
-        """Remove all lines of prompts; the rest is complete on disk before it takes their place."""
-        temporary = self._path.with_name(f".{self._path.name[:100]}.{secrets.token_hex(8)}")
-        try:
-            with private_file(temporary) as target:
-                with self._path.open("rb") as source:
-                    for line in source:
-                        value = _parsed(line)
-                        if value is None or value["id"] not in ids:
-                            target.write(line)
-                target.flush()
-                os.fsync(target.fileno())
-            temporary.replace(self._path)
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
+        """Overwrite all lines of prompts with blanks, and say that they are gone.
+
+        The other lines stay where they are, so that who read them reads on. A line counts as
+        removed from its first blank on: a killed program leaves none that cannot be read.
+        """
+        position, spans = 0, []
+        with self._path.open("r+b") as file:
+            for line in file:
+                value = _parsed(line)
+                if value is not None and value["id"] in ids:
+                    spans.append((position, len(line.rstrip(b"\n"))))
+                position += len(line)
+            for start, length in spans:
+                for offset, blanks in ((start, 1), (start + 1, length - 1)):
+                    file.seek(offset)
+                    file.write(b" " * blanks)
+                    file.flush()
+            os.fsync(file.fileno())
+        self.append({"id": name, "removed": True} for name in ids)
 
     def _finish_last_line(self) -> None:
         """End a last line without a line feed, or remove it if its writer was killed."""
@@ -191,6 +194,9 @@ def waiting(path: Path) -> Waiting:
         texts, aside = set[int](), set[int]()
         for line in InboxFile(path).lines():
             key = int(line["id"], 16)
+            if "removed" in line:
+                texts.discard(key)
+                aside.discard(key)
             if "text" in line:
                 texts.add(key)
             if line.get("state") == State.SET_ASIDE:
@@ -202,7 +208,9 @@ def waiting(path: Path) -> Waiting:
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """Return the value of a line, or None if it is not one of an inbox."""
+    """Return the value of a line, or None if it is not one of an inbox, or was removed."""
+    if line.startswith(b" "):
+        return None
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):

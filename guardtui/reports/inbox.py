@@ -3,13 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
-from guardtui.domain.inbox import InboxPrompt, State
+from pydantic import Field
+
+from guardtui.domain.inbox import InboxPrompt, LabelChange, Production, State, WhyAsked
 from guardtui.reports.csv_report import csv_text
-from guardtui.reports.json_data import encode
+from guardtui.reports.json_data import Count
 
+KIND = "inbox"
 COLUMNS = ("id", "prompt", "expected", "reason", "why_asked", "origin")
+
+Time = Annotated[str, Field(description="ISO 8601, UTC; empty if it is unknown.")]
+
+
+@dataclass(frozen=True, slots=True)
+class InboxEntry:
+    """A prompt of an inbox; `chance` is the probability with which an audit drew it."""
+
+    id: str
+    prompt: str
+    state: State
+    expected: Annotated[bool | None, Field(description="The label; null without one.")]
+    reason: str
+    origin: Annotated[str, Field(description="Where it came from, such as app.log:12.")]
+    added_at: Time
+    why_asked: WhyAsked | None
+    chance: Annotated[float | None, Field(gt=0, le=1)]
+    asked_at: Time
+    labelled_at: Time
+    production: Annotated[
+        Production | None,
+        Field(description="What a guardrail said in production; null before it has a label."),
+    ]
+    changes: Annotated[
+        tuple[LabelChange, ...], Field(description="Of its label, oldest first; null is no label.")
+    ]
+
+    @classmethod
+    def of(cls, prompt: InboxPrompt) -> InboxEntry:
+        """Return the entry of a prompt."""
+        return cls(
+            id=prompt.id,
+            prompt=prompt.text,
+            state=prompt.state,
+            expected=prompt.expected,
+            reason=prompt.reason,
+            origin=prompt.origin,
+            added_at=prompt.added_at,
+            why_asked=prompt.why_asked,
+            chance=prompt.chance,
+            asked_at=prompt.asked_at,
+            labelled_at=prompt.labelled_at,
+            production=None if prompt.expected is None else prompt.production,
+            changes=prompt.changes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InboxData:
+    """The prompts of an inbox, and their number in each state."""
+
+    counts: Mapping[State, Count]
+    prompts: tuple[InboxEntry, ...]
+
+    @classmethod
+    def of(cls, counts: Mapping[State, int], prompts: Iterable[InboxPrompt]) -> InboxData:
+        """Return these prompts with their numbers."""
+        return cls(counts, tuple(map(InboxEntry.of, prompts)))
 
 
 def inbox_csv(prompts: Iterable[InboxPrompt]) -> str:
@@ -21,45 +83,3 @@ def inbox_csv(prompts: Iterable[InboxPrompt]) -> str:
         (one.id, one.text, one.expected, one.reason, one.why_asked, one.origin) for one in prompts
     )
     return csv_text(COLUMNS, (), "", cells)
-
-
-def inbox_json(counts: Mapping[State, int], prompts: Iterable[InboxPrompt]) -> str:
-    """Return the number of prompts in each state, and all that is known of each prompt.
-
-    Without verdicts of production for those that have no label yet.
-    """
-    return encode(
-        "inbox",
-        {
-            "counts": {state.value: count for state, count in counts.items()},
-            "prompts": [_entry(prompt) for prompt in prompts],
-        },
-    )
-
-
-def _entry(prompt: InboxPrompt) -> dict[str, Any]:
-    known = prompt.production if prompt.expected is not None else None
-    return {
-        "id": prompt.id,
-        "prompt": prompt.text,
-        "state": prompt.state.value,
-        "expected": prompt.expected,
-        "reason": prompt.reason,
-        "origin": prompt.origin,
-        "added_at": prompt.added_at or None,
-        "why_asked": prompt.why_asked,
-        "chance": prompt.chance,
-        "asked_at": prompt.asked_at or None,
-        "labelled_at": prompt.labelled_at or None,
-        "production": None if known is None else known.as_json(),
-        "changes": [
-            {
-                "at": change.at or None,
-                "from": change.before,
-                "to": change.after,
-                "reason": change.reason,
-                "why_asked": change.why_asked,
-            }
-            for change in prompt.changes
-        ],
-    }

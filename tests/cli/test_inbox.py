@@ -84,7 +84,7 @@ def test_labels_are_given_changed_and_taken_back(inbox: Path, run: Run, folder: 
     assert report["kind"] == "inbox"
     assert report["counts"] == {"unlabelled": 2, "labelled": 1, "set-aside": 0}
     changes = report["prompts"][0]["changes"]
-    assert [(change["from"], change["to"], change["reason"]) for change in changes] == [
+    assert [(change["before"], change["after"], change["reason"]) for change in changes] == [
         (None, True, "asks for it"), (True, False, ""),
     ]  # fmt: skip
     assert run("inbox", "label", "topic.yaml", name, "set-aside", *ON).code == 0
@@ -103,7 +103,7 @@ def test_verdicts_of_production_are_shown_after_the_label_only(folder: Path, run
     assert "in production prod triggered" in done.err
     listed = run("inbox", "list", "topic.yaml", "--format", "json", *ON)
     known = json.loads(listed.out)["prompts"][0]["production"]
-    assert known == {"triggered": True, "guardrail": "prod"}
+    assert known == {"triggered": True, "guardrail": "prod", "definition": ""}
 
 
 def test_an_export_is_labelled_elsewhere_and_imported(inbox: Path, run: Run, folder: Path) -> None:

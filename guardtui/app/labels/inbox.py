@@ -159,8 +159,12 @@ class Inbox:
             self._records.clear()
             lines = self._file.lines()
         for line in lines:
-            self._records.setdefault(line["id"], InboxRecord(line["id"])).add(line)
-            changed[line["id"]] = None
+            name = line["id"]
+            if "removed" in line:
+                self._records.pop(name, None)
+            else:
+                self._records.setdefault(name, InboxRecord(name)).add(line)
+            changed[name] = None
         for name in changed:
             prompt = self._prompt(name)
             if prompt is None:
@@ -228,6 +232,7 @@ class Inbox:
 
         The log is read before anything is written, with one prompt in memory at a time.
         """
+        self.refresh()
         added = Added()
         known = {int(name, 16) for name in self._records if "text" in self._records[name].values}
         in_set = {int(name, 16) for name in self._texts}
@@ -266,7 +271,12 @@ class Inbox:
     ) -> Iterator[Mapping[str, Any]]:
         file = copy(self._file)  # these lines are still new for `refresh`
         read = file.lines() if file.replaced else file.new_lines()
-        meanwhile = {line["id"] for line in read if "text" in line}
+        meanwhile = set[str]()
+        for new in read:
+            if "removed" in new:
+                meanwhile.discard(new["id"])
+            elif "text" in new:
+                meanwhile.add(new["id"])
         for text in lines:
             line = json.loads(text)
             if line["id"] in meanwhile:
