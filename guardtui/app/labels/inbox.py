@@ -222,7 +222,9 @@ class Inbox:
         names = [name for name in self.prompts if name.startswith(word.lower())]
         if len(names) == 1 and len(word) >= _SHORTEST_ID:
             return self.prompts[names[0]]
-        problem = f"{len(names)} ids begin with {word}" if names else f"no prompt has the id {word}"
+        problem = (
+            f"{word} is not one id, give more of it" if names else f"no prompt has the id {word}"
+        )
         raise InboxError(f"{self.path}: {problem}\n  guardtui inbox list names them")
 
     # --- what comes in --------------------------------------------------------------------
