@@ -121,6 +121,43 @@ def test_the_cost_is_asked_and_a_better_wording_is_proven_kept_and_recorded(
     assert "with 95% confidence for all candidates together" in again.out
 
 
+def test_a_list_of_wordings_is_tried_and_candidates_have_names_of_their_own(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    examples = ["What can I deduct from my tax?", "When is my tax return due?"]
+    entries = [{"description": GOOD, "examples": examples}, "Taxes"]
+    (folder / "mine.json").write_text(json.dumps(entries), "utf-8")
+    ours = options(service, "--wordings", "mine.json", "--yes")
+    done = run(*ours, "--format", "json", **home)
+    assert done.code == 0, done.err
+    tried = json.loads(done.out)["candidates"]
+    assert tried[0]["topic"]["examples"] == examples
+    assert {"entry 1 of mine.json", "entry 2 of mine.json"} <= {one["origin"] for one in tried}
+    assert len({one["name"] for one in tried}) == len(tried)
+    table = " ".join(run(*ours, **home).out.split())
+    assert f"description 1, examples a, b: “{GOOD[:50]}" in table
+    assert f"New examples: a “{examples[0]}”, b “{examples[1]}”." in table
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('["Taxes", {"description": 1}]', "entry 2: not a description, nor an object with one"),
+        ('["Taxes", "Taxes"]', "entry 2: the same as entry 1"),
+        (json.dumps(["x" * 251]), "entry 1: description has 251 bytes"),
+    ],
+)
+def test_invalid_wordings_end_it_before_anything_is_asked(
+    run: Run, service: str, home: dict[str, str], folder: Path, content: str, problem: str
+) -> None:
+    (folder / "mine.json").write_text(content, "utf-8")
+    done = run(*options(service, "--wordings", "mine.json", "--yes"), **home)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: mine.json: {problem}")
+    assert '\n  write [{"description": "…", "examples": ["…", "…"]}' in done.err
+    assert stats(service)["requests"] == 0
+
+
 def test_wordings_that_prove_nothing_exit_with_4(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:

@@ -120,7 +120,8 @@ _FORMATS = ("table", "json", "md")
     "--wordings",
     type=FILE,
     metavar="FILE",
-    help="With --experiment: descriptions to try, one a line.",
+    help="With --experiment: wordings to try, a description a line, or (.json) a list of "
+    '{"description": "…", "examples": ["…"]}.',
 )
 @writer_option("With --experiment: a language model that writes wordings to try.")
 @format_choice(_FORMATS)

@@ -38,7 +38,7 @@ from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
 from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic, violations
+from guardtui.domain.topic import Topic
 from guardtui.http.errors import ServiceError
 from guardtui.reports.base import usage_text
 from guardtui.reports.experiment import ExperimentReport
@@ -316,9 +316,6 @@ class ExperimentCommand:
         """Return the candidates; None if the author declined the call to the writer."""
         typed = [] if self.wordings is None else read_wordings(self.wordings, self.topic)
         require_labels(self.topic, self.prompts)
-        for wording in typed:
-            for broken in violations(wording.topic):
-                diagnostics.warn(f"{wording.origin}: {broken.message}: it is not tried")
         _, writer = self._models_and_writer()
         engine = settled_engine(self.encoder, None, self.topic, self.prompts)
         given = [*typed]
