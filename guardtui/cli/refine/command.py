@@ -29,6 +29,7 @@ from guardtui.cli.options import (
     output_option,
     prompts_option,
     reading_options,
+    reading_words,
     threshold_option,
     writer_option,
 )
@@ -36,7 +37,7 @@ from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_choice, format_for
 from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import Wanted
-from guardtui.domain.prompt_reading import Reading
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.files.inputs import load_inputs
@@ -166,6 +167,7 @@ def command(
     more = (of_experiment["wordings"], getattr(chosen.configuration, "template", None))
     check_output(output, topic, prompts, *filter(None, more))
     _require_new(new_topic, output)
+    shown = [] if format_name is None else ["--format", format_name]
     format_name = format_for(format_name, output, "table", _FORMATS)
     file = load_topic(topic)
     definition, prompt_set = load_inputs(topic, prompts, reading)
@@ -176,11 +178,14 @@ def command(
         from guardtui.cli.refine.experiment import ExperimentCommand
 
         words = ["guardtui", "refine", str(topic), "--prompts", str(prompts)]
+        words += [*reading_words(reading), *shown]
         given = ["--yes"] * of_experiment["yes"]
         given += [] if new_topic is None else ["--write-topic", str(new_topic)]
         given += [] if output is None else ["--output", str(output)]
         command = ExperimentCommand(
             topic,
+            None if str(prompts) == "-" else prompts,
+            reading or AS_WRITTEN,
             definition,
             prompt_set,
             chosen,

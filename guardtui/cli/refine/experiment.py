@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
-import numpy as np
 
 from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
@@ -20,11 +19,19 @@ from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.experiments.airs import AirsAnswering, most_applies
 from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
 from guardtui.app.experiments.models import ModelAnswering
-from guardtui.app.experiments.planning import Design, design_of, gathered, recorded, require_labels
+from guardtui.app.experiments.planning import (
+    Design,
+    design_of,
+    experiment_rows,
+    gathered,
+    recorded,
+    require_labels,
+)
 from guardtui.app.experiments.run import ExperimentRun
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.app.guardrails.remote import RemoteOptions
+from guardtui.app.scan.record import iteration_of
 from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.diagnostics import InputError
@@ -36,7 +43,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
-from guardtui.domain.prompt_reading import AS_WRITTEN
+from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.http.errors import ServiceError
@@ -50,7 +57,7 @@ from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.applied import AppliedLog
 from guardtui.session.chosen_thresholds import read_decision_threshold, settings_of_session
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
-from guardtui.session.session import Decision, Iteration, Recorder
+from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 from guardtui.session.workspace import now
@@ -60,9 +67,14 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class ExperimentCommand:
-    """An experiment with the options of the command line; `words` are its command and guardrail."""
+    """An experiment with the options of the command line; `words` are its command and guardrail.
+
+    `prompt_file` is None for standard input.
+    """
 
     path: Path
+    prompt_file: Path | None
+    reading: Reading
     topic: Topic
     prompts: PromptSet
     guardrail: NamedGuardrail
@@ -230,7 +242,7 @@ class ExperimentCommand:
         answering: ModelAnswering | AirsAnswering,
         keep: Callable[[Topic], None] | None,
     ) -> ExperimentReport:
-        files = EvaluatedFiles(self.path, None, AS_WRITTEN)
+        files = EvaluatedFiles(self.path, self.prompt_file, self.reading, answering.stored_template)
 
         async def scanned(evaluation: Evaluation) -> None:
             await asyncio.to_thread(record_evaluation, files, evaluation)
@@ -249,23 +261,37 @@ class ExperimentCommand:
                 f"  every verdict is stored; to go on: {self._resuming}"
             )
         best, kept = run.best(), False
-        if best is not None and status.best is not None and keep is not None:
-            keep(best.topic)  # before it is recorded as kept: writing may fail
-            iteration = Iteration(0, now(), Decision.UNDECIDED, best, by=Recorder.COMMAND)
-            SessionStore(self.path).add_iteration(iteration)
-            log.keep(record, status.best + 1)
-            kept = True
+        if best is not None and status.best is not None:
+            if keep is not None:
+                keep(best.topic)  # before it is recorded as kept: writing may fail
+                log.keep(record, status.best + 1)
+                kept = True
+            self._record(best, kept=kept)
         return ExperimentReport(
             self.topic,
             status.settings,
             tuple((one.candidate, one.standing) for one in status.candidates),
-            len(self.prompts),
+            len(experiment_rows(self.prompts)),
             status.calls,
             status.best,
             status.ending,
             status.stopped,
             kept,
         )
+
+    def _record(self, best: Evaluation, *, kept: bool) -> None:
+        """Record a proven candidate as an undecided iteration, and say how to keep it."""
+        store = SessionStore(self.path)
+        known = iteration_of(Session(best.topic, store.iterations()), best)
+        if known is None:
+            planned = Iteration(0, now(), Decision.UNDECIDED, best, by=Recorder.COMMAND)
+            known = store.add_iteration(planned)
+        words = ["guardtui", "history", "keep", str(self.path), "--iteration", str(known.number)]
+        text = f"candidate recorded as #{known.number}"
+        if not kept:
+            # Not all prompts were asked, and those that count were compared by the experiment.
+            text += f"; to keep it: {shlex.join([*words, '--anyway'])}"
+        diagnostics.note(text)
 
     def _unfinished(self, answering: ModelAnswering | AirsAnswering) -> ExperimentRecord | None:
         settings, store = answering.settings, self._known
@@ -352,7 +378,7 @@ class ExperimentCommand:
 
     async def _written(self, writer: JudgeOptions, known: Evaluation) -> Sequence[Candidate] | None:
         """Return the wordings of a writer; None if the author declined."""
-        rows = np.arange(len(self.prompts), dtype=np.intp)
+        rows = experiment_rows(self.prompts)
         try:
             call = WritingCall(writer, self.topic, shown_mistakes(known, self.prompts, rows))
         except SuggestionError as error:
@@ -420,6 +446,11 @@ class ExperimentCommand:
         )
         if calls.current:
             text += f", {calls.current:,} of them for the definition itself"
+        if held_out := len(self.prompts) - len(experiment_rows(self.prompts)):
+            text += (
+                f"; {count_text(held_out, 'prompt')} held out by the column split: asked for the "
+                "definition only"
+            )
         diagnostics.note(text)
         if isinstance(answering, AirsAnswering):
             with airs_service.failures_told():
