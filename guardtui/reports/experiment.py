@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
-from guardtui.advice.candidates import Candidate
+from pydantic import Field
+
+from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.experiment import ALPHA, Ending, Standing
 from guardtui.advice.experiment_candidates import names, new_examples
 from guardtui.domain.definition_changes import definition_edits
@@ -27,7 +29,7 @@ from guardtui.domain.guardrail import ScannerSettings, measured_by
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.reports.formats import render as render_document
-from guardtui.reports.json_data import encode
+from guardtui.reports.json_data import Count, MeasuredGuardrail, Rate, Share, encode
 
 _SHOWN = 60  # characters of an example
 
@@ -67,7 +69,7 @@ class ExperimentReport:
     def render(self, format_name: str) -> str:
         """Return the report in the format of this name."""
         if format_name == "json":
-            return encode("experiment", _data(self))
+            return encode("experiment", ExperimentData.of(self))
         return render_document(experiment_document(self), format_name)
 
 
@@ -130,7 +132,7 @@ def _work(report: ExperimentReport) -> str:
 def _candidates(report: ExperimentReport) -> Iterator[Block]:
     titles = ("#", "verdicts", "gain of coverage", "at least", "dropped", "candidate")
     columns = tuple(Column(title, figure=title != "candidate") for title in titles)
-    yield Table(columns, tuple(map(_row, _by_gain(report))), named="Candidates")
+    yield Table(columns, tuple(map(_row, by_gain(report))), named="Candidates")
     new = new_examples(report.topic, [candidate for candidate, _ in report.candidates]).items()
     if new:
         texts = ", ".join(f"{letter} “{display_start(text, _SHOWN)}”" for text, letter in new)
@@ -142,17 +144,18 @@ def _candidates(report: ExperimentReport) -> Iterator[Block]:
     )
 
 
-def _by_gain(report: ExperimentReport) -> list[tuple[int, str, Standing]]:
-    named = zip(report.names, report.candidates, strict=True)
-    rows = [(n, name, known) for n, (name, (_, known)) in enumerate(named, start=1)]
+def by_gain(report: ExperimentReport) -> list[tuple[int, str, Candidate, Standing]]:
+    """Return the candidates by number (from 1) and name, the proven one first, then by gain."""
+    named = enumerate(zip(report.names, report.candidates, strict=True), start=1)
+    rows = [(number, name, *one) for number, (name, one) in named]
     return sorted(
         rows,
-        key=lambda row: (row[0] - 1 != report.best, -(-1.0 if row[2].low is None else row[2].low)),
+        key=lambda row: (row[0] - 1 != report.best, -(-1.0 if row[3].low is None else row[3].low)),
     )
 
 
-def _row(row: tuple[int, str, Standing]) -> tuple[Phrase, ...]:
-    number, name, known = row
+def _row(row: tuple[int, str, Candidate, Standing]) -> tuple[Phrase, ...]:
+    number, name, _, known = row
     return (
         str(number),
         str(known.answers),
@@ -163,30 +166,65 @@ def _row(row: tuple[int, str, Standing]) -> tuple[Phrase, ...]:
     )
 
 
-def _data(report: ExperimentReport) -> dict[str, Any]:
-    return {
-        "guardrail": report.settings.guardrail.to_json() | {"threshold": report.settings.threshold},
-        "topic": report.topic,
-        "prompts": report.prompts,
-        "calls": report.calls,
-        "calls_of_whole_scans": report.whole,
-        "confidence": 1 - ALPHA,
-        "ending": None if report.ending is None else report.ending.name.lower(),
-        "stopped": report.stopped or None,
-        "best": report.best,
-        "kept": report.kept,
-        "candidates": [
-            {
-                "topic": candidate.topic,
-                "kind": str(candidate.kind),
-                "name": name,
-                "origin": candidate.origin,
-                "verdicts": known.answers,
-                "gain": known.gain,
-                "low": known.low,
-                "dropped_at_look": known.dropped,
-                "proven": known.is_proven,
-            }
-            for name, (candidate, known) in zip(report.names, report.candidates, strict=True)
-        ],
-    }
+@dataclass(frozen=True, slots=True)
+class CandidateData:
+    """A candidate of an experiment; gains are of coverage, `low` is a lower bound."""
+
+    topic: Topic
+    kind: CandidateKind
+    name: str
+    origin: str
+    verdicts: Count
+    gain: float | None
+    low: float | None
+    dropped_at_look: int | None
+    proven: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentData:
+    """An experiment on a guardrail; `best` is the index of the proven candidate."""
+
+    guardrail: MeasuredGuardrail
+    threshold: Rate
+    topic: Topic
+    prompts: Count
+    calls: Count
+    calls_of_whole_scans: Count
+    confidence: Annotated[Share, Field(description="Of all lower bounds together.")]
+    ending: Annotated[str | None, Field(description="Null if it is not completed.")]
+    stopped: Annotated[str | None, Field(description="Why it is not completed.")]
+    best: int | None
+    kept: bool
+    candidates: list[CandidateData]
+
+    @classmethod
+    def of(cls, report: ExperimentReport) -> ExperimentData:
+        """Return the content of an experiment's JSON."""
+        return cls(
+            guardrail=report.settings,
+            threshold=report.settings.threshold,
+            topic=report.topic,
+            prompts=report.prompts,
+            calls=report.calls,
+            calls_of_whole_scans=report.whole,
+            confidence=1 - ALPHA,
+            ending=None if report.ending is None else report.ending.name.lower(),
+            stopped=report.stopped or None,
+            best=report.best,
+            kept=report.kept,
+            candidates=[
+                CandidateData(
+                    topic=candidate.topic,
+                    kind=candidate.kind,
+                    name=name,
+                    origin=candidate.origin,
+                    verdicts=known.answers,
+                    gain=known.gain,
+                    low=known.low,
+                    dropped_at_look=known.dropped,
+                    proven=known.is_proven,
+                )
+                for name, (candidate, known) in zip(report.names, report.candidates, strict=True)
+            ],
+        )

@@ -22,11 +22,12 @@ from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.session.report_reader import recorded_topics
 from guardtui.session.session import Iteration
+from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
 from tests.guardrails import airs_settings
 from tests.sessions import Scanned
 
-from .conftest import NEGATIVE, POSITIVE, Result, Run
+from .conftest import NEGATIVE, POSITIVE, Result, Run, full_disk
 
 pytest.importorskip("aiohttp")
 
@@ -128,6 +129,31 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
     revision = document["guardrail"].pop("revision")
     assert document["guardrail"] == {"kind": "airs", "profile": "sandbox", "sandbox": True}
     assert re.fullmatch(r"\d+ \([0-9a-f-]{36}\)", revision)
+
+
+def test_report_and_exit_code_stay_where_the_session_cannot_be_written(
+    cloud: Cloud, run: Run
+) -> None:
+    cloud.apply()
+    run(*NAMED, **cloud.all)
+    sessions = session_file(cloud.folder / "topic.yaml")
+    before = sessions.read_bytes()
+    with full_disk():
+        done = run(
+            *NAMED,
+            "--fresh",
+            "--record",
+            "--min-coverage",
+            "0.9",
+            "--require-significant",
+            **cloud.all,
+        )
+    assert done.code == 4
+    assert "Coverage is" in done.out
+    (line,) = [line for line in done.err.splitlines() if "not recorded" in line]
+    assert line.startswith("warning: not recorded: ")
+    assert line.endswith("; check the disk, and free some space on it")
+    assert sessions.read_bytes() == before
 
 
 def test_more_than_five_requests_at_once_come_with_what_throttling_does(

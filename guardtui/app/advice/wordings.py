@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from guardtui.advice.candidates import Candidate, CandidateKind, changes, same
+from guardtui.advice.candidates import Candidate, CandidateKind, same
 from guardtui.advice.model_wordings import Shown, SuggestionError, read_proposals, request
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
@@ -102,8 +102,7 @@ def _entry(value: object, topic: Topic) -> Candidate | str:
 
 def _typed(topic: Topic, description: str, examples: Sequence[str]) -> Candidate:
     texts = {"description": description.strip(), "examples": tuple(map(str.strip, examples))}
-    edited = topic.model_copy(update=texts)
-    return Candidate(edited, CandidateKind.TYPED, "; ".join(changes(topic, edited)))
+    return typed_wording(topic.model_copy(update=texts), "")
 
 
 def typed_wordings(text: str, topic: Topic, source: str) -> list[Candidate]:
@@ -121,6 +120,12 @@ def _lines(text: str, topic: Topic) -> dict[str, Candidate]:
         for number, line in lines
         if line and not line.startswith("#")
     }
+
+
+def typed_wording(wording: Topic, origin: str) -> Candidate:
+    """Return a definition as a candidate; `origin` says where its words are from."""
+    change = f"Change the description to “{display_start(wording.description, _SHOWN)}”"
+    return Candidate(wording, CandidateKind.TYPED, change, origin=origin)
 
 
 # --- by a language model ------------------------------------------------------------------

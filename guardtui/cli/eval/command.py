@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.cli.diagnostics import Exit
 from guardtui.cli.expressions import epoch_options, own_metric_option, parse_epochs, plugin_option
 from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.guardrail_options import guardrail_option
@@ -16,11 +18,13 @@ from guardtui.cli.options import (
     INSIDE,
     SHARE,
     RunOptions,
+    exits,
+    given_words,
     prompts_option,
     reading_options,
     threshold_option,
 )
-from guardtui.cli.output_options import format_option, outputs_option, variants_of
+from guardtui.cli.output_options import format_option, outputs_option, page_options, variants_of
 from guardtui.domain.prompt_reading import Reading
 
 if TYPE_CHECKING:
@@ -34,6 +38,9 @@ _UNFIT = {
     "--with": ("judge", "decision"),
 }
 """Kinds of guardrails that do not have an option."""
+
+_OF_THE_SAME = ("threshold", "companion_paths", "unlabelled", "sheet", "epochs", "reducer")
+"""Parameters, besides the guardrail, without which an evaluation would be another one."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,9 @@ class EvalRequest:
     reading: Reading | None
     record: bool | None
     guardrail_words: tuple[str, ...]
+    again: tuple[str, ...]
+    more: str | None
+    page: int | None
 
     @property
     def records(self) -> bool:
@@ -102,8 +112,18 @@ class EvalRequest:
             gates=gates,
             epochs=epochs,
             variants=variants,
+            again=_again(values, flags.words_for(guardrail)),
             **values,
         )
+
+
+def _again(values: dict[str, Any], of_guardrail: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a command that evaluates again; () if a secret is among them."""
+    more = (*of_guardrail, *given_words(_OF_THE_SAME))
+    if any("?…" in word for word in more):
+        return ()
+    files = (str(values["topic"]), "--prompts", str(values["prompts"]))
+    return ("guardtui", "eval", *files, *more, "--format", "brief")
 
 
 def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
@@ -132,6 +152,7 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 @reading_options
 @format_option("table", without=("tsv",))
 @outputs_option
+@page_options
 @click.option(
     "--all",
     "every_mistake",
@@ -226,6 +247,15 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     help="Prompts with the same value in this column may depend on each other: standard errors are "
     "clustered.",
 )
+@exits(
+    {
+        Exit.GATE_FAILED: "a gate failed, or no threshold reaches the minimums",
+        Exit.NOT_COMPLETED: "the scan could not be completed; with --max-errors a number of "
+        "prompts without a verdict is allowed",
+        Exit.NOT_ENOUGH_EVIDENCE: "not enough evidence; of several, 3 goes before 1, and 1 before "
+        "4",
+    }
+)
 def command(**values: Any) -> int:
     """Evaluate a topic file against labelled prompts and report.
 
@@ -234,10 +264,6 @@ def command(**values: Any) -> int:
     With --thresholds the report is on the thresholds of the engine or of a decision model. The best
     one has the largest coverage of those that reach --min-tpr and --min-tnr; its coverage on the
     labels that chose it is optimistic; its interval is for new prompts.
-
-    Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
-    completed; with --max-errors a number of prompts without a verdict is allowed. 4: not enough
-    evidence. 129, 130, 143: ended by a signal. Of several, 3 goes before 1, and 1 before 4.
     """
     request = EvalRequest.of(values)
     # Imported late, so that the help is quick.

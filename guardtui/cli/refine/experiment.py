@@ -17,6 +17,7 @@ from guardtui.app.advice.wording_trials import mistakes_note
 from guardtui.app.advice.wordings import WriterError, WritingCall, read_wordings
 from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.experiments.airs import AirsAnswering, most_applies
+from guardtui.app.experiments.headless import HeadlessExperiment
 from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
 from guardtui.app.experiments.models import ModelAnswering
 from guardtui.app.experiments.planning import (
@@ -24,15 +25,13 @@ from guardtui.app.experiments.planning import (
     design_of,
     experiment_rows,
     gathered,
-    recorded,
     require_labels,
 )
 from guardtui.app.experiments.run import ExperimentRun
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.named import NamedGuardrail
-from guardtui.app.guardrails.remote import RemoteOptions
-from guardtui.app.scan.record import iteration_of
-from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
+from guardtui.app.guardrails.remote import RemoteOptions, at_stored_threshold
+from guardtui.app.scan.recording import EvaluatedFiles
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.guardrail_options import AIRS, ENGINE
@@ -40,10 +39,9 @@ from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.scans.airs import require_sendable
 from guardtui.cli.scans.models import configured_model, models_and_writer
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import change_text, count_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
-from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.http.errors import ServiceError
@@ -55,12 +53,10 @@ from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.applied import AppliedLog
-from guardtui.session.chosen_thresholds import read_decision_threshold, settings_of_session
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
-from guardtui.session.session import Decision, Iteration, Recorder, Session
+from guardtui.session.session import Iteration, Recorder
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
-from guardtui.session.workspace import now
 
 _POLL_SECONDS = 0.1
 
@@ -69,12 +65,10 @@ _POLL_SECONDS = 0.1
 class ExperimentCommand:
     """An experiment with the options of the command line; `words` are its command and guardrail.
 
-    `prompt_file` is None for standard input.
+    `files` are the topic file and its prompts.
     """
 
-    path: Path
-    prompt_file: Path | None
-    reading: Reading
+    files: EvaluatedFiles
     topic: Topic
     prompts: PromptSet
     guardrail: NamedGuardrail
@@ -111,7 +105,7 @@ class ExperimentCommand:
     @property
     def _known(self) -> SessionStore | None:
         """The session, if there is one: it is created only for an experiment that is made."""
-        return SessionStore(self.path) if has_session(self.path) else None
+        return SessionStore(self.files.topic) if has_session(self.files.topic) else None
 
     # --- the guardrail ----------------------------------------------------------------------
 
@@ -128,12 +122,10 @@ class ExperimentCommand:
                 "--threshold fitted does not fit --experiment: all candidates have the threshold "
                 "that is in use"
             )
-        chosen = self.threshold
-        if chosen is None:
-            guardrail = options.scanner().settings.guardrail
-            chosen = read_decision_threshold(settings_of_session(self.path), guardrail)
-        if isinstance(chosen, float):
-            options = options.at_threshold(chosen, BY_HAND)
+        if isinstance(self.threshold, float):
+            return ModelAnswering(options.at_threshold(self.threshold, BY_HAND))
+        if self.threshold is None:
+            return ModelAnswering(at_stored_threshold(options, self.files.topic))
         return ModelAnswering(options)
 
     def _airs(self) -> AirsAnswering:
@@ -154,12 +146,12 @@ class ExperimentCommand:
         with airs_service.failures_told():
             production.management()
             connection = self._options.connect(production, self.test_profile)
-        store = SessionStore(self.path)
+        store = SessionStore(self.files.topic)
         return AirsAnswering(
             connection,
             production.profile,
             self.topic,
-            self.path,
+            self.files.topic,
             store,
             _changes(store),
             tell=_warn,
@@ -197,7 +189,7 @@ class ExperimentCommand:
             if record is None:
                 raise self._nothing_to_resume()
             design, known = design_of(record, self.prompts), None
-            log = ExperimentLog(SessionStore(self.path))
+            log = ExperimentLog(SessionStore(self.files.topic))
             verdicts = log.verdicts(record)
             if 0 in verdicts:
                 known = record.evaluation(0, verdicts[0].verdicts())
@@ -214,11 +206,7 @@ class ExperimentCommand:
                 diagnostics.note(
                     f"an experiment of {record.created} is unfinished: --resume goes on with it"
                 )
-            known_before = self._known
-            iterations = [] if known_before is None else known_before.iterations()
-            evaluations = [iteration.evaluation for iteration in iterations]
-            fingerprint = self.prompts.fingerprint
-            known = recorded(evaluations, self.topic, answering.settings, fingerprint)
+            known = self._headless(answering).known()
             candidates = await self._candidates(known)
             if candidates is None:
                 return None
@@ -227,27 +215,21 @@ class ExperimentCommand:
                 design = self._limited(design, known)
             if not await self._agreed(design, known, answering):
                 return None
-            settings = answering.settings if known is None else known.settings
             titled = "" if self.test_profile else self.guardrail.name
-            log = ExperimentLog(SessionStore(self.path))
-            record = log.add(
-                design.record(settings.titled(titled)), None if known is None else known.verdicts
-            )
-        return await self._run(log, record, answering, keep)
+            record = self._headless(answering).begun(design, known, titled)
+        return await self._run(record, answering, keep)
+
+    def _headless(self, answering: ModelAnswering | AirsAnswering) -> HeadlessExperiment:
+        return HeadlessExperiment(self.files, self.topic, self.prompts, answering, Recorder.COMMAND)
 
     async def _run(
         self,
-        log: ExperimentLog,
         record: ExperimentRecord,
         answering: ModelAnswering | AirsAnswering,
         keep: Callable[[Topic], None] | None,
     ) -> ExperimentReport:
-        files = EvaluatedFiles(self.path, self.prompt_file, self.reading, answering.stored_template)
-
-        async def scanned(evaluation: Evaluation) -> None:
-            await asyncio.to_thread(record_evaluation, files, evaluation)
-
-        run = ExperimentRun(log, record, self.prompts, answering, scanned=scanned)
+        headless = self._headless(answering)
+        run = headless.run_of(record)
         try:
             # The calls of earlier runs do not count.
             most = None if self.calls is None else record.calls + self.calls
@@ -264,30 +246,17 @@ class ExperimentCommand:
         if best is not None and status.best is not None:
             if keep is not None:
                 keep(best.topic)  # before it is recorded as kept: writing may fail
-                log.keep(record, status.best + 1)
                 kept = True
-            self._record(best, kept=kept)
-        return ExperimentReport(
-            self.topic,
-            status.settings,
-            tuple((one.candidate, one.standing) for one in status.candidates),
-            len(experiment_rows(self.prompts)),
-            status.calls,
-            status.best,
-            status.ending,
-            status.stopped,
-            kept,
-        )
+            self._say_recorded(headless.record_proven(run, kept=kept), kept=kept)
+        return headless.report_of(run, status, kept=kept)
 
-    def _record(self, best: Evaluation, *, kept: bool) -> None:
-        """Record a proven candidate as an undecided iteration, and say how to keep it."""
-        store = SessionStore(self.path)
-        known = iteration_of(Session(best.topic, store.iterations()), best)
-        if known is None:
-            planned = Iteration(0, now(), Decision.UNDECIDED, best, by=Recorder.COMMAND)
-            known = store.add_iteration(planned)
-        words = ["guardtui", "history", "keep", str(self.path), "--iteration", str(known.number)]
-        text = f"candidate recorded as #{known.number}"
+    def _say_recorded(self, recorded: Iteration | None, *, kept: bool) -> None:
+        """Say as which iteration a proven candidate was recorded, and how to keep it."""
+        if recorded is None:
+            return
+        number = str(recorded.number)
+        words = ["guardtui", "history", "keep", str(self.files.topic), "--iteration", number]
+        text = f"candidate recorded as #{number}"
         if not kept:
             # Not all prompts were asked, and those that count were compared by the experiment.
             text += f"; to keep it: {shlex.join([*words, '--anyway'])}"
@@ -313,7 +282,7 @@ class ExperimentCommand:
         open_ = [one for one in recorded_ones if not one.ending]
         if not open_:
             return InputError(
-                f"{self.path}: no experiment is unfinished\n  omit --resume to begin one"
+                f"{self.files.topic}: no experiment is unfinished\n  omit --resume to begin one"
             )
         newest = open_[-1]
         reasons = []
@@ -324,7 +293,7 @@ class ExperimentCommand:
         if not reasons:
             reasons.append(f"it asks {guardrail_text(newest.settings)}")
         return InputError(
-            f"{self.path}: the unfinished experiment of {newest.created} does not fit: "
+            f"{self.files.topic}: the unfinished experiment of {newest.created} does not fit: "
             f"{' and '.join(reasons)}\n  undo that, or omit --resume to begin another"
         )
 
@@ -502,7 +471,7 @@ def _progress(status: ExperimentStatus) -> str:
     gains = [one.standing.gain for one in status.candidates if one.standing.gain is not None]
     if gains:
         left = sum(one.standing.dropped is None for one in status.candidates)
-        text += f", {left} candidates left, the best {max(gains):+.3f}"
+        text += f", {left} candidates left, the best {change_text(max(gains))}"
     if status.traffic is not None and status.traffic.used is not None:
         used = usage_text(status.traffic.used)
         text += f", {used}" if used else ""

@@ -7,6 +7,7 @@ from rich.text import Text
 from guardtui.advice.experiment import Ending, Standing
 from guardtui.app.experiments.session_experiments import calls_text, ended_text
 from guardtui.app.experiments.status import CandidateStatus, ExperimentStatus
+from guardtui.domain.figures import change_text
 from guardtui.domain.guardrail import ScannerSettings, badge, guardrail_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.scanners.base import Traffic
@@ -48,7 +49,7 @@ def name_of(settings: ScannerSettings) -> str:
 def best_text(status: ExperimentStatus) -> str:
     """Return the greatest gain so far in words, or "" before the first look."""
     gains = [one.standing.gain for one in alive(status.candidates) if one.standing.gain is not None]
-    return f"best so far {max(gains):+.3f}, unproven" if gains else ""
+    return f"best so far {change_text(max(gains))}, unproven" if gains else ""
 
 
 def alive(candidates: tuple[CandidateStatus, ...]) -> list[CandidateStatus]:
@@ -98,7 +99,7 @@ def _candidate_line(status: ExperimentStatus, known: Standing, name: str) -> Tex
     if known.gain is None or known.low is None:
         line.append(" " * 21)
     else:
-        line.append(f" {known.gain:+.3f} (from {known.low:+.3f})".ljust(21))
+        line.append(f" {change_text(known.gain)} (from {change_text(known.low)})".ljust(21))
     line.append(f" {known.answers:>5} ", "$text-muted")
     return line.append(display_start(name, _SHOWN))
 

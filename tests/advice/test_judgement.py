@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,14 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.domain.comparison import compare
-from guardtui.domain.estimates import partial_rates
-from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import ScannerSettings, forecast_settings
-from guardtui.domain.significance import Pairs, change_intervals
-from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Triggered, Verdicts
-from guardtui.session.judgement import (
+from guardtui.advice.judgement import (
     LIKELY,
     MOST_LABELS,
     Code,
@@ -27,6 +21,13 @@ from guardtui.session.judgement import (
     judge,
     labels_to_decide,
 )
+from guardtui.domain.comparison import compare
+from guardtui.domain.estimates import partial_rates
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings, forecast_settings
+from guardtui.domain.significance import Pairs, change_intervals
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.session.session import PLATEAU
 from tests.guardrails import airs_settings, engine_settings
 
@@ -248,3 +249,9 @@ def test_so_many_more_labels_would_show_the_observed_change(
     interval = change_intervals(grown)["coverage"]
     assert interval is not None
     assert interval.low > 0 or interval.high < 0
+
+
+def test_the_documentation_lists_every_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pages" / "formats.md").read_text("utf-8")
+    for code in Code:
+        assert f"| `{code}` |" in page
