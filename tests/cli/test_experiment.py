@@ -116,6 +116,7 @@ def test_the_cost_is_asked_and_a_better_wording_is_proven_kept_and_recorded(
     # The same again takes the recorded verdicts, and the cached ones.
     again = run(*tried(service, "--yes", "--format", "md"), **home)
     assert again.code == 0
+    assert ": 0 to " in again.err  # the cached ones are no calls
     assert store.template(current.settings.guardrail.template)
     assert "with 0 calls" in again.out
     assert "Proven, not kept yet" in again.out

@@ -48,6 +48,9 @@ class Answering(Protocol):
     def stored_template(self) -> tuple[str, str] | None:
         """Id and text of the template that verdicts depend on, for the session; None without."""
 
+    def cached(self, definitions: Sequence[Topic], prompts: PromptSet) -> NDArray[np.bool_]:
+        """Return which verdicts take no call, bool [k, N]. Blocks."""
+
     async def __aenter__(self) -> Self:
         """Prepare the guardrail. Raises ScannerError, AirsError, ServiceError and StoreError."""
 

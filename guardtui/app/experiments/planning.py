@@ -191,22 +191,34 @@ class Design:
         right: Bools = triggered == duty
         return right
 
-    def calls(self, known: Evaluation | None) -> Calls:
-        """Return the numbers of calls, where verdicts on the definition are `known`."""
-        missing = len(self.prompts)
-        if known is not None:
-            missing -= int(np.count_nonzero(is_answered(known.verdicts.triggered)))
-        least, most = self.experiment().calls_left()
-        return Calls(missing + least, missing + most, missing)
+    @property
+    def definitions(self) -> tuple[Topic, ...]:
+        """The current definition and the candidates."""
+        return (self.topic, *(one.topic for one in self.candidates))
 
-    def within(self, calls: int, known: Evaluation | None) -> Design:
+    def calls(self, known: Evaluation | None, cached: Bools | None = None) -> Calls:
+        """Return the numbers of calls, where verdicts on the definition are `known`.
+
+        Verdicts on definitions that are `cached`, bool [k, N], are no calls.
+        """
+        missing = np.ones(len(self.prompts), bool)
+        if known is not None:
+            missing = ~is_answered(known.verdicts.triggered)
+        tried = None
+        if cached is not None:
+            missing, tried = missing & ~cached[0], cached[1 : len(self.candidates) + 1]
+        current = int(np.count_nonzero(missing))
+        least, most = self.experiment().calls_left(tried)
+        return Calls(current + least, current + most, current)
+
+    def within(self, calls: int, known: Evaluation | None, cached: Bools | None = None) -> Design:
         """Return the design with the first candidates whose experiment ends within these calls.
 
         At least one stays.
         """
         count = len(self.candidates)
         design = self
-        while count > 1 and design.calls(known).most > calls:
+        while count > 1 and design.calls(known, cached).most > calls:
             count -= 1
             design = replace(self, candidates=self.candidates[:count])
         return design

@@ -358,7 +358,10 @@ class Experiments:
         """Ask the author for the limit of further calls; `made` are those about candidates."""
 
         def plan() -> ExperimentPlan:
-            calls = _left(design.calls(known), made)
+            cached = None  # what a resumed one has made is in the cache too
+            if not made:
+                cached = asked.answering.cached(design.definitions, design.prompts)
+            calls = _left(design.calls(known, cached), made)
             return ExperimentPlan(
                 design.topic,
                 design.candidates,

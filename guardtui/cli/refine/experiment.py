@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
@@ -199,7 +201,8 @@ class ExperimentCommand:
                 f"stored, {count_text(record.calls, 'call')} made"
             )
             of_definition = 0 if known is None else known.metrics.total
-            if not await self._agreed(design, known, answering, answered - of_definition):
+            looked = await self._look(answering)
+            if not self._agreed(design, known, answering, looked, answered - of_definition):
                 return None
         else:
             if record is not None:
@@ -211,9 +214,11 @@ class ExperimentCommand:
             if candidates is None:
                 return None
             design = Design(self.prompts, self.topic, tuple(candidates))
+            looked = await self._look(answering)
+            cached = await asyncio.to_thread(answering.cached, design.definitions, self.prompts)
             if self.calls is not None:
-                design = self._limited(design, known)
-            if not await self._agreed(design, known, answering):
+                design = self._limited(design, known, cached)
+            if not self._agreed(design, known, answering, looked, cached=cached):
                 return None
             titled = "" if self.test_profile else self.guardrail.name
             record = self._headless(answering).begun(design, known, titled)
@@ -378,34 +383,46 @@ class ExperimentCommand:
             for wording in written.wordings
         ]
 
-    def _limited(self, design: Design, known: Evaluation | None) -> Design:
+    def _limited(
+        self, design: Design, known: Evaluation | None, cached: NDArray[np.bool_]
+    ) -> Design:
         assert self.calls is not None  # noqa: S101 - it is limited
-        limited = design.within(self.calls, known)
+        limited = design.within(self.calls, known, cached)
         left_out = len(design.candidates) - len(limited.candidates)
         if left_out:
             diagnostics.note(
                 f"{self.calls:,} calls are for {count_text(len(limited.candidates), 'candidate')}: "
                 f"{left_out} more are left out"
             )
-        most = limited.calls(known).most
+        most = limited.calls(known, cached).most
         if most > self.calls:
             diagnostics.warn(
                 f"{self.calls:,} calls may not reach the end, which takes up to {most:,}"
             )
         return limited
 
-    async def _agreed(
+    async def _look(self, answering: ModelAnswering | AirsAnswering) -> tuple[str, ...]:
+        """Return in sentences what happens to a profile. Raises `InputError` and AirsError."""
+        if not isinstance(answering, AirsAnswering):
+            return ()
+        with airs_service.failures_told():
+            return await answering.look()
+
+    def _agreed(
         self,
         design: Design,
         known: Evaluation | None,
         answering: ModelAnswering | AirsAnswering,
+        looked: Sequence[str],
         answered: int | None = None,
+        cached: NDArray[np.bool_] | None = None,
     ) -> bool:
         """Say what the experiment takes, and return whether the author agrees.
 
-        With verdicts `answered` on candidates it was begun before.
+        With verdicts `answered` on candidates it was begun before. `looked` says what happens to a
+        profile; `cached` verdicts, bool [k, N], take no call.
         """
-        calls = design.calls(known)
+        calls = design.calls(known, cached)
         most = max(0, calls.most - (answered or 0))
         number = f"{calls.least:,} to {most:,}" if answered is None else f"up to {most:,} more"
         text = (
@@ -421,10 +438,9 @@ class ExperimentCommand:
                 "definition only"
             )
         diagnostics.note(text)
+        for line in looked:
+            diagnostics.note(line)
         if isinstance(answering, AirsAnswering):
-            with airs_service.failures_told():
-                for line in await answering.look():
-                    diagnostics.note(line)
             diagnostics.note(answering.duration(most_applies(len(design.candidates)), most))
         else:
             diagnostics.note(answering.cost(self.topic, self.prompts, most))

@@ -10,6 +10,7 @@ from typing import Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.app.experiments.answering import Arrived, DefinitionRows
@@ -108,6 +109,9 @@ class Scripted:
                 self.asked.append((one.number, row))
                 arrived(one.number, row, self.answer(one.topic, texts[row], self.calls))
                 await asyncio.sleep(0)
+
+    def cached(self, definitions: Sequence[Topic], prompts: PromptSet) -> NDArray[np.bool_]:
+        return np.zeros((len(definitions), len(prompts)), bool)
 
     def hold(self, held: bool) -> None:
         (self.free.clear if held else self.free.set)()
