@@ -133,7 +133,8 @@ class ReportInput:
     `evaluation` is recorded, `next_command` the command line to run next, or "", and `more_command`
     one that writes the brief report again. With a `page` that report is only this page of a list.
     `ideas` are the best measured edits, None if they were not measured; `no_ideas` says why there
-    are none, or "".
+    are none, or "". `doubt` says in a sentence why the verdicts may be of another definition, or
+    is "".
     """
 
     topic: Topic
@@ -158,6 +159,7 @@ class ReportInput:
     gates: tuple[GateOutcome, ...] = ()
     measured_at: str = ""
     template: str = ""
+    doubt: str = ""
     name: str = ""
     baseline_title: str = ""
     baseline_prompts: PromptSet | None = None
@@ -278,7 +280,8 @@ class ReportInput:
     @property
     def cautions(self) -> tuple[str, ...]:
         """Why the rates may mislead, a sentence each, without foreign text."""
-        return () if self.example_prompts is None else (self.example_prompts.sentence,)
+        examples = self.example_prompts
+        return tuple(filter(None, (self.doubt, "" if examples is None else examples.sentence)))
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:

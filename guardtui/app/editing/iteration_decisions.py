@@ -150,7 +150,13 @@ class IterationDecisions:
         self.session.record(discarded)
         restores = current == iteration.evaluation.topic
         if restores:
-            self._save(best.evaluation.topic)
+            try:
+                self._workspace.save(best.evaluation.topic)
+            except FileError as problem:
+                raise HistoryError(
+                    f"#{discarded.number} is discarded, but #{best.number} is not restored: "
+                    f"{problem}"
+                ) from problem
         return discarded, restores
 
     def restore(self, iteration: Iteration) -> None:

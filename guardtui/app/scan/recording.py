@@ -70,7 +70,8 @@ def record_evaluation(
     merged = replace(evaluation, verdicts=verdicts.completed(evaluation.verdicts))
     iteration = store.complete_iteration(replace(known, evaluation=merged))
     if is_own and keeps(session, iteration.evaluation, known):
-        iteration = replace(iteration, decision=store.keep_undecided(iteration.number))
+        decision = store.decide(iteration.number, Decision.KEEP, Decision.UNDECIDED)
+        iteration = replace(iteration, decision=decision)
     return iteration, True
 
 

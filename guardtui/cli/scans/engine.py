@@ -43,6 +43,7 @@ class EngineRun:
     threshold: Wanted
     workers: AbstractContextManager[EncodeChunks]
     remote = False
+    doubt = None
     template = ""
     stored_template = None
     engine: LocalScanner | None = field(init=False, default=None)

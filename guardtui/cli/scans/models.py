@@ -62,6 +62,7 @@ class ModelRun:
     fresh: bool
     remote = True
     engine = None
+    doubt = None
 
     @property
     def template(self) -> str:
