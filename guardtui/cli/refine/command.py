@@ -35,6 +35,7 @@ from guardtui.cli.options import (
 )
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_choice, format_for
+from guardtui.domain.figures import change_text
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
@@ -323,7 +324,7 @@ def _progress_line(shown: list[Progress | SearchProgress]) -> str:
         return f"{now.phase} {now.done}/{now.total}"
     return (
         f"searching {now.seconds:.0f}/{now.budget:.0f} s: {now.measured} definitions, "
-        f"beam {now.width}, edit {now.edits}, objective {now.gain:+.3f}"
+        f"beam {now.width}, edit {now.edits}, objective {change_text(now.gain)}"
     )
 
 
