@@ -355,7 +355,7 @@ def _brief(report: ReportInput, size: _Size) -> BriefData:
 def _ideas(report: ReportInput) -> tuple[tuple[BriefIdea, ...] | None, str]:
     """Return the ideas that fit, and why there are no others: a cut edit would be of no use."""
     if report.ideas is None:
-        return None, report.no_ideas
+        return None, report.no_ideas or "not measured here: guardtui refine --single does"
     ideas = [BriefIdea.of(report.topic, proposal) for proposal in report.ideas]
     short = [idea for idea in ideas if len(encode(KIND, {"i": idea}).encode()) <= _LONGEST_IDEA]
     if ideas and not short:
