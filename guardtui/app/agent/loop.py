@@ -52,7 +52,7 @@ from guardtui.reports.base import ReportInput
 from guardtui.reports.brief import TEXTS
 from guardtui.reports.compared import compared_report
 from guardtui.reports.history import KIND as HISTORY
-from guardtui.reports.history import History, HistoryEntry
+from guardtui.reports.history import History
 from guardtui.reports.json_data import document
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
@@ -219,7 +219,7 @@ class AgentLoop:
         def read() -> Answer:
             topic, _ = self._inputs()
             session, self._seen = self._state(topic)
-            return document(HISTORY, History.of(session.iterations)) | {
+            return document(HISTORY, History.of(session.iterations, session)) | {
                 "definition": topic.model_dump(mode="json")
             }
 
@@ -449,11 +449,11 @@ class AgentLoop:
             state = SessionState(session.marks, session.pinned, decisions.definition)
             if state != self._seen:
                 before, self._seen = self._seen, state
-                newer = [HistoryEntry.of(session.iteration(one)) for one in state.newer(before)]
+                newer = map(session.iteration, state.newer(before))
                 changes = state.changes(before) or ("an iteration was removed",)
                 raise OutdatedError(
                     changes,
-                    document(HISTORY, History(tuple(newer)))
+                    document(HISTORY, History.of(newer, session))
                     | {"definition": state.definition.model_dump(mode="json")},
                 )
             newest = self._newest
@@ -492,7 +492,7 @@ class AgentLoop:
         self._seen = SessionState(session.marks, session.pinned, definition)
         plateau = plateau_text(session)
         return (
-            document(HISTORY, History.of([decided]))
+            document(HISTORY, History.of([decided], session))
             | {"definition": definition.model_dump(mode="json")}
             | _given(warnings=[plateau] if plateau else [])
         )
