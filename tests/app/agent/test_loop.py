@@ -156,9 +156,29 @@ async def test_compare_mistakes_and_ideas(files: AgentFiles) -> None:
     assert (compared["baseline"], len(compared["broke"]) > 0) == (1, True)
     page = await loop.mistakes("broke", iteration=1)
     assert page["prompts"] == []
-    page = await loop.mistakes("fn", 2, iteration=0)
-    assert (page["page"], page["prompts"]) == (2, page["prompts"])
+    first = await loop.mistakes("fp", iteration=0)
+    pages = [await loop.mistakes("fp", number + 1, iteration=0) for number in range(first["pages"])]
+    assert sum(len(page["prompts"]) for page in pages) == first["count"]
+    with pytest.raises(GuardtuiError, match="no page 99"):
+        await loop.mistakes("fp", 99, iteration=0)
     assert isinstance((await loop.ideas())["ideas"], list)
+
+
+async def test_ideas_are_measured_before_anything_is_evaluated(files: AgentFiles) -> None:
+    loop = loop_of(files, writes=False)
+    known = await loop.ideas()
+    assert known["ideas"][0]["definition"]
+    assert (await loop.evaluate())["ideas"] == known["ideas"]
+    assert not session_file(files.topic).exists()
+
+
+async def test_history_has_the_newest_iterations_and_their_number(files: AgentFiles) -> None:
+    loop = loop_of(files)
+    for words in (FIRST, BETTER, WORSE):
+        await loop.evaluate(description=words)
+    history = await loop.history(newest=2)
+    assert [one["number"] for one in history["iterations"]] == [1, 2]
+    assert history["recorded"] == 3
 
 
 async def test_bad_requests_are_explained(files: AgentFiles) -> None:
