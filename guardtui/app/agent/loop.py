@@ -387,12 +387,12 @@ class AgentLoop:
     async def _experiment(self, wordings: Sequence[Wording]) -> Answer:
         own, prompts = await asyncio.to_thread(self._inputs)
         told: list[str] = []
-        answering = self._guardrail.answering(own, told.append)
-        if not self._writes:
+        if self._guardrail.is_remote and not self._writes:
             raise AgentError(
                 "not begun: an experiment is stored in the session as it goes\n"
                 f"  the author allows that when the server is started: {WRITE}"
             )
+        answering = await self._guardrail.answering(own, told.append)
         who = self._named.title
         self._budget.require(1, who)
         experiment = HeadlessExperiment(self._files.topic, own, prompts, answering, Recorder.AGENT)
