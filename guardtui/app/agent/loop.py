@@ -7,6 +7,7 @@ questions: what the app would ask is refused, and left to the author.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from guardtui.app.agent.state import SessionState
 from guardtui.app.briefing import with_ideas
 from guardtui.app.editing.deciding import plateau_text
 from guardtui.app.editing.iteration_decisions import IterationDecisions, unknown_number
-from guardtui.app.experiments.headless import HeadlessExperiment, report_of
+from guardtui.app.experiments.headless import HeadlessExperiment
 from guardtui.app.experiments.planning import Design, gathered
 from guardtui.app.guardrails.named import ENGINE, NamedGuardrail
 from guardtui.app.scan.recorded_forecast import recorded_forecast_before
@@ -52,7 +53,7 @@ from guardtui.session.evaluation_refs import of_session
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
 from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.session_file import has_session
-from guardtui.session.store import SessionStore
+from guardtui.session.store import SessionStore, StoreError
 
 Answer: TypeAlias = dict[str, Any]
 """A JSON document."""
@@ -164,18 +165,20 @@ class AgentLoop:
         topic = own.model_copy(update=given)
 
         def so_far(evaluation: Evaluation) -> None:
-            self._record(own, self._titled(evaluation), None)
+            with contextlib.suppress(StoreError):  # the verdicts are cached
+                self._record(own, self._titled(evaluation), None)
 
         measured = await self._guardrail.evaluate(own, topic, prompts, so_far)
-        report, changes = await asyncio.to_thread(
+        report, more = await asyncio.to_thread(
             self._recorded, own, self._titled(measured.evaluation), prompts
         )
         self._newest = report
         warnings = [
             *measured.warnings,
             *(f"AIRS would reject this definition: {one.message}" for one in violations(topic)),
+            *more.pop("warnings", ()),
         ]
-        return brief(report) | _given(warnings=warnings, changes=changes) | self._calls
+        return brief(report) | _given(warnings=warnings) | more | self._calls
 
     async def mistakes(
         self, kind: MistakeKind, page: int = 1, iteration: int | None = None
@@ -323,19 +326,28 @@ class AgentLoop:
 
     def _recorded(
         self, own: Topic, evaluation: Evaluation, prompts: PromptSet
-    ) -> tuple[ReportInput, tuple[str, ...]]:
-        """Record an evaluation if that is allowed; return its report and what others changed."""
+    ) -> tuple[ReportInput, Answer]:
+        """Record an evaluation if that is allowed.
+
+        Returns its report, and members of the answer: what others changed, and why it could not be
+        recorded, though it may have been paid for.
+        """
+        number, problems = None, []
         forecast = None
         if self._writes and self._guardrail.is_remote:
             # This scan is not in the session yet, so this is the forecast before it.
             forecast = recorded_forecast_before(
                 self._files.topic, evaluation, prompts, self._engine
             )
-        number = self._record(own, evaluation, forecast)
+        try:
+            number = self._record(own, evaluation, forecast)
+        except StoreError as problem:
+            problems = [f"not recorded: {problem}"]
         session, changes = self._looked(own, number)
         session.shown = evaluation.settings
         iteration = None if number is None else session.iteration(number)
-        return self._report(session, evaluation, prompts, iteration, ideas=True), changes
+        report = self._report(session, evaluation, prompts, iteration, ideas=True)
+        return report, _given(warnings=problems, changes=changes)
 
     def _looked(self, own: Topic, number: int | None = None) -> tuple[Session, tuple[str, ...]]:
         """Return the session, and what others changed in it since the agent's last look.
@@ -395,7 +407,8 @@ class AgentLoop:
         answering = await self._guardrail.answering(own, told.append)
         who = self._named.title
         self._budget.require(1, who)
-        experiment = HeadlessExperiment(self._files.topic, own, prompts, answering, Recorder.AGENT)
+        files = EvaluatedFiles(self._files.topic, self._files.prompts, AS_WRITTEN)
+        experiment = HeadlessExperiment(files, own, prompts, answering, Recorder.AGENT)
         typed = [_typed(own, wording, number) for number, wording in enumerate(wordings, start=1)]
 
         def planned(stopped: Callable[[], bool]) -> tuple[Evaluation | None, Design]:
@@ -412,8 +425,8 @@ class AgentLoop:
             status = await run.run(record.calls + self._budget.left)
         finally:
             self._budget.made += run.calls - record.calls
-        proven = await asyncio.to_thread(experiment.record_proven, run)
-        report = report_of(run, status, kept=proven is not None)
+        proven = await asyncio.to_thread(experiment.record_proven, run, kept=False)
+        report = experiment.report_of(run, status, kept=False)
         _, changes = await asyncio.to_thread(self._looked, own)
         answer = _experiment_answer(report, proven)
         return answer | _given(warnings=told, changes=changes) | self._calls
@@ -457,8 +470,11 @@ class AgentLoop:
         """
 
         async def alone() -> Answer:
-            async with self._one_at_a_time:
-                return await work
+            try:
+                async with self._one_at_a_time:
+                    return await work
+            finally:
+                work.close()  # if it was cancelled before its turn
 
         task = asyncio.create_task(alone())
         self._under_way.add(task)
@@ -490,13 +506,13 @@ def _experiment_answer(report: ExperimentReport, proven: Iteration | None) -> An
     """Return the result of an experiment; `proven` is the iteration of a proven candidate."""
     tried = [
         {
-            "change": candidate.change,
+            "name": name,
             "origin": candidate.origin,
             "verdicts": known.answers,
             "gain": known.gain,
             "low": known.low,
         }
-        for _, candidate, known in by_gain(report)[:_CANDIDATES]
+        for _, name, candidate, known in by_gain(report)[:_CANDIDATES]
     ]
     data = {
         "proven": proven is not None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from guardtui.app.editing.iteration_decisions import (
 from guardtui.domain.errors import GuardtuiError
 from guardtui.files.topic_files import load_topic
 from guardtui.session.session_file import session_file
-from guardtui.session.store import SessionStore
+from guardtui.session.store import SessionStore, StoreError
 
 TOPIC = """# mine
 name: Tax
@@ -208,3 +209,26 @@ async def test_changed_prompt_file_is_read_anew(files: AgentFiles) -> None:
     store = SessionStore(files.topic)
     assert [len(one.evaluation.keys) for one in store.iterations()] == [240, 241]
     assert await decisions_of(loop) == [(0, "keep", "agent"), (1, "undecided", "agent")]
+
+
+async def test_evaluation_is_answered_where_it_cannot_be_recorded(
+    files: AgentFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full")
+
+    loop = loop_of(files)
+    monkeypatch.setattr("guardtui.app.agent.loop.record_evaluation", full)
+    trial = await loop.evaluate()
+    assert (trial["iteration"], trial["warnings"]) == (None, ["not recorded: the disk is full"])
+
+
+async def test_call_cancelled_before_its_turn_leaves_nothing(files: AgentFiles) -> None:
+    loop = loop_of(files)
+    first = asyncio.create_task(loop.evaluate())
+    second = asyncio.create_task(loop.evaluate(description=BETTER))
+    await asyncio.sleep(0)
+    second.cancel()
+    assert (await first)["iteration"] == 0
+    await loop.close()
+    assert await decisions_of(loop) == [(0, "keep", "agent")]
