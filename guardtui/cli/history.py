@@ -28,8 +28,13 @@ _HEADER = (
     "recorded",
     "guardrail",
 )
-_OVERWRITTEN = "a definition in the topic file that no iteration has would be overwritten"
 _YES = "give --yes to answer yes"
+
+
+class _Number(click.IntRange):
+    """The number of an iteration."""
+
+    name = "iteration number"
 
 
 @click.group("history")
@@ -61,7 +66,7 @@ def _common(function: Function) -> Function:
 _iteration_option = click.option(
     "--iteration",
     "number",
-    type=click.IntRange(0),
+    type=_Number(0),
     metavar="N",
     help="The iteration (default: the newest of the topic file's definition).",
 )
@@ -150,7 +155,7 @@ def discard(
 
 
 @command.command("restore")
-@click.argument("number", type=click.IntRange(0), metavar="N")
+@click.argument("number", type=_Number(0), metavar="N")
 @click.argument("topic", type=FILE)
 @_yes_option
 @_common
@@ -165,7 +170,7 @@ def restore(number: int, topic: Path, yes: bool, prompts: Path | None, format_na
 
 
 @command.command("pin")
-@click.argument("number", type=click.IntRange(0), metavar="N")
+@click.argument("number", type=_Number(0), metavar="N")
 @click.argument("topic", type=FILE)
 @_common
 def pin(number: int, topic: Path, prompts: Path | None, format_name: str) -> None:
@@ -204,9 +209,10 @@ def _may_overwrite(decisions: IterationDecisions, iteration: Iteration, yes: boo
     if not decisions.overwrites:
         return True
     return agrees(
-        f"Write the definition of #{iteration.number}? {_OVERWRITTEN}; a backup is kept.",
+        "The topic file has a definition that no iteration has (a backup is kept). Write that of "
+        f"#{iteration.number}?",
         yes=yes,
-        remedy=f"{_OVERWRITTEN}: {_YES} (a backup is kept)",
+        remedy=_YES,
     )
 
 

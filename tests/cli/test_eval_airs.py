@@ -174,6 +174,10 @@ def test_a_definition_that_is_not_deployed_has_a_warning(cloud: Cloud, run: Run)
     assert "warning: profile sandbox does not have this definition" in before.err
     assert "no verdict on the topic" in before.err
     assert before.code == 3
+    # The command in the warning deploys it.
+    line = re.search(r"'guardtui (topics apply .*)' deploys it", before.err)
+    assert line is not None
+    assert run(*line[1].split(), "--yes", **cloud.all).code == 0
     cloud.apply()
     done = run(*NAMED, "--no-record", **cloud.all)
     assert done.err == f"{COUNT} calls for {COUNT} prompts\n"
@@ -184,6 +188,19 @@ def test_a_definition_that_is_not_deployed_has_a_warning(cloud: Cloud, run: Run)
     asked = cloud.prompts["asked"]["total"]
     assert run(*NAMED, **cloud.scans).out == blind.out
     assert cloud.prompts["asked"]["total"] == asked + 1
+
+
+def test_verdicts_on_another_definition_are_recorded_only_on_request(
+    cloud: Cloud, run: Run
+) -> None:
+    cloud.apply()
+    path = cloud.folder / "topic.yaml"
+    path.write_text(path.read_text("utf-8").replace("Advice on", "Help with"), "utf-8")
+    done = run(*NAMED, **cloud.all)
+    assert done.code == 0
+    assert "not recorded: the verdicts are not on the definition of the topic file" in done.err
+    assert not recorded_topics(cloud.folder)
+    assert "recorded as #0" in run(*NAMED, "--record", **cloud.all).err
 
 
 @pytest.mark.process

@@ -40,6 +40,7 @@ from guardtui.session.evaluation_refs import (
 )
 from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
+from guardtui.session.session import Decision
 from guardtui.session.session_file import session_file
 from guardtui.session.store import StoreError
 
@@ -201,6 +202,10 @@ def _record(
     """Record an evaluation in the session, and print its number, or why it cannot be recorded."""
     if not request.records or not evaluation.metrics.total:
         return
+    if run.other_definition and not request.record:
+        warn("not recorded: the verdicts are not on the definition of the topic file")
+        return
+    from guardtui.app.editing.iteration_decisions import decision_line
     from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 
     prompts = None if str(request.prompts) == "-" else request.prompts
@@ -212,13 +217,15 @@ def _record(
     except StoreError as problem:
         warn(f"not recorded: {problem}")
         return
-    done = "recorded as" if new else "recorded already:"
-    missing = iteration.evaluation.metrics.missing
-    note(
-        f"{done} #{iteration.number}"
-        + (f" ({iteration.decision.value})" if iteration.decision.value != "undecided" else "")
-        + (f", {count_text(missing, 'prompt')} without a verdict" if missing else "")
-    )
+    decision, missing = iteration.decision, iteration.evaluation.metrics.missing
+    text = f"{'recorded as' if new else 'recorded already:'} #{iteration.number}"
+    if decision is not Decision.UNDECIDED:
+        text += f" ({decision.value})"
+    if missing:
+        text += f", {count_text(missing, 'prompt')} without a verdict"
+    elif decision is Decision.UNDECIDED:
+        text += f"\n  '{decision_line('keep', request.topic, iteration)}', or discard, decides"
+    note(text)
 
 
 def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> FlipRounds | None:

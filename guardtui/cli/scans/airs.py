@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from guardtui.app.airs.revert_steps import command_line
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
@@ -44,7 +46,7 @@ def make_run(guardrail: NamedGuardrail, options: RunOptions) -> AirsRun:
     return AirsRun(access, configuration.rate, options.fresh, configuration.batch)
 
 
-@dataclass(frozen=True)
+@dataclass
 class AirsRun:
     """AIRS with the options of the command line, and its profile as deployed."""
 
@@ -52,6 +54,7 @@ class AirsRun:
     rate: float | None
     fresh: bool
     batches: bool
+    other_definition: bool = field(default=False, init=False)
     remote = True
     template = ""
     stored_template = None
@@ -98,7 +101,8 @@ class AirsRun:
             else:
                 now = connection.in_effect(job.topic, plan)
                 if plan is not None and plan.changes:
-                    diagnostics.warn(_difference(profile, plan))
+                    self.other_definition = plan.unknown is None
+                    diagnostics.warn(_difference(job.topic_path, connection, plan))
         except ServiceError as error:
             raise AirsError(
                 f"the profile {profile} could not be looked up: {error.message}\n"
@@ -148,9 +152,11 @@ def require_sendable(topic: Topic) -> None:
         raise InputError(f"AIRS would reject this definition: fix it first\n{limits}")
 
 
-def _difference(profile: str, plan: Plan) -> str:
-    """Return how the deployed definition differs from this one."""
-    remedy = "\n  to deploy it: " + "; ".join(plan.changes)
+def _difference(path: Path, connection: AirsConnection, plan: Plan) -> str:
+    """Return how the deployed definition differs from this one, and how to deploy this one."""
+    profile = inert(connection.profile, characters=60)
+    line = command_line("apply", path, connection)
+    remedy = f"\n  '{line}' deploys it: {'; '.join(plan.changes)}"
     if plan.unknown is not None:
         return (
             f"whether profile {profile} has this definition is unknown: it pins revision "

@@ -41,6 +41,7 @@ class EngineRun:
     encoder: str | None
     threshold: Wanted
     workers: AbstractContextManager[EncodeChunks]
+    other_definition = False
     remote = False
     template = ""
     stored_template = None

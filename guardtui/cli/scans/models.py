@@ -60,6 +60,7 @@ class ModelRun:
     options: ModelOptions
     wanted: Wanted
     fresh: bool
+    other_definition = False
     remote = True
 
     @property

@@ -81,6 +81,13 @@ class ScanRun(Protocol):
         """Whether another run may get missing verdicts."""
 
     @property
+    def other_definition(self) -> bool:
+        """Whether the evaluation was of another definition, which the guardrail was seen to have.
+
+        Known after `evaluate`.
+        """
+
+    @property
     def template(self) -> str:
         """Text of the template of a request, "" for none."""
 

@@ -11,7 +11,7 @@ from guardtui.app.airs.profile_changes import ProfileChanges, ShowChanges
 from guardtui.app.airs.revert_steps import (
     RevertStep,
     UnreadableJournalError,
-    revert_line,
+    command_line,
     steps_back,
 )
 from guardtui.cli import diagnostics, signals
@@ -91,9 +91,10 @@ async def _revert(
         with failures_told(f"{so_far}; the rest was not reverted" if so_far else "not reverted"):
             return await changes.revert(connection, step)
     except asyncio.CancelledError:
+        line = command_line("revert", path, connection)
         diagnostics.note(
             "interrupted: the profile may be reverted, and the topic's text not yet\n"
-            f"  '{revert_line(path, connection)}' reverts the rest"
+            f"  '{line}' reverts the rest"
         )
         raise
 
