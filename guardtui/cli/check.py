@@ -14,7 +14,7 @@ from guardtui.advice.prompt_set import Survey, survey
 from guardtui.app.advice.engine_findings import engine_findings
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, defused
-from guardtui.cli.inputs import agreed_topic, disagreement, path_from_here
+from guardtui.cli.inputs import path_from_here
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options, output_option, reading_options
 from guardtui.cli.output import check_output, write
@@ -24,6 +24,7 @@ from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet, PromptSetError, check_prompt_set
 from guardtui.domain.targets import ExportTarget
 from guardtui.domain.topic import Topic
+from guardtui.files.inputs import agreed_topic, disagreement
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic, load_topics
@@ -170,7 +171,7 @@ def _measured(
     """Return findings on prompts and advice on a definition, by the embedded engine."""
     remarks = []
     if agreed is None:
-        problem = disagreement(file, prompts)
+        problem = str(disagreement(file, prompts))
         remarks.append(Remark(str(file.path), "error", "intent", problem, field="intent"))
     topic = agreed or file.topic
     findings = check_prompt_set(prompts, topic)

@@ -57,8 +57,9 @@ def command(
     )
     from guardtui.cli.delivery import write_all
     from guardtui.cli.diagnostics import progress, warn
-    from guardtui.cli.inputs import load_inputs, say_findings
+    from guardtui.cli.inputs import say_findings
     from guardtui.cli.operating_point import settled_engine, show_progress
+    from guardtui.files.inputs import load_inputs
     from guardtui.reports.forecast import render
     from guardtui.scanners.local.encoder import ENCODERS
     from guardtui.scanners.local.scanner import LocalScanner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -79,7 +79,7 @@ _yes_option = click.option("--yes", "-y", is_flag=True, help="Answer every quest
 def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     """List the iterations, oldest first; with --prompts those on that prompt set."""
     from guardtui.app.editing.iteration_decisions import no_session
-    from guardtui.cli.inputs import load_inputs
+    from guardtui.files.inputs import load_inputs
     from guardtui.session.report_reader import recorded_topics
     from guardtui.session.store import SessionStore
 
@@ -218,31 +218,12 @@ def _may_overwrite(decisions: IterationDecisions, iteration: Iteration, yes: boo
 
 def _print(iterations: Sequence[Iteration], format_name: str) -> None:
     if format_name == "json":
+        from guardtui.reports.history import KIND, History
         from guardtui.reports.json_data import encode
 
-        write(encode("history", {"iterations": [_entry(iteration) for iteration in iterations]}))
+        write(encode(KIND, History.of(iterations)))
     else:
         write(table([_cells(iteration) for iteration in iterations], _HEADER))
-
-
-def _entry(iteration: Iteration) -> dict[str, Any]:
-    from guardtui.domain.statistics import rate_intervals
-    from guardtui.reports.json_data import guardrail_of
-
-    evaluation = iteration.evaluation
-    metrics, fitted = evaluation.metrics, evaluation.settings.has_fitted_threshold
-    return {
-        "number": iteration.number,
-        "decision": iteration.decision.value,
-        "guardrail": guardrail_of(evaluation.settings),
-        "coverage": metrics.coverage,
-        "tpr": metrics.true_positive_rate,
-        "tnr": metrics.true_negative_rate,
-        "interval": rate_intervals(metrics, fitted=fitted)["coverage"],
-        "definition": evaluation.topic.model_dump(mode="json"),
-        "recorded_at": iteration.created,
-        "by": iteration.by.value,
-    }
 
 
 def _cells(iteration: Iteration) -> list[str]:

@@ -16,7 +16,7 @@ from guardtui.cli.diagnostics import InputError, error, note, warn
 from guardtui.cli.eval.command import EvalRequest
 from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.cli.expressions import load_plugins, own_metrics
-from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
+from guardtui.cli.inputs import path_from_here, say_blank_texts, say_findings
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
@@ -27,6 +27,7 @@ from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, describe_changes
+from guardtui.files.inputs import load_inputs
 from guardtui.files.profile_files import files_of
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer

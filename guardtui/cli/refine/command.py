@@ -22,7 +22,7 @@ from guardtui.app.scan.recorded_forecast import fit_recorded, recorded_guardrail
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import ENGINE, GuardrailFlags, guardrail_option
-from guardtui.cli.inputs import load_inputs, say_findings
+from guardtui.cli.inputs import say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import (
     FILE,
@@ -39,6 +39,7 @@ from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
+from guardtui.files.inputs import load_inputs
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
 from guardtui.forecast.forecaster import Forecaster, ForecastError
 from guardtui.reports.refinement import Refinement, render

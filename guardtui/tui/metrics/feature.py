@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from rich.cells import cell_len
 from rich.text import Text
 
-from guardtui.app.judgement import judge
 from guardtui.app.scan.record import is_recorded
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus
@@ -15,6 +14,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import DECISION
 from guardtui.domain.text import display_start, display_text
 from guardtui.scanners.models.decision import THRESHOLD
+from guardtui.session.judgement import judge
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.prompt_count import prompt_count_text
@@ -146,7 +146,14 @@ class MetricsFeature:
         return Dashboard(
             state,
             evaluation,
-            judge(state, evaluation, number, session.discards_in_a_row),
+            judge(
+                evaluation,
+                state.comparison,
+                number,
+                discards=session.discards_in_a_row,
+                partial=state.partial,
+                forecast=state.forecast,
+            ),
             baseline=number,
             history=[one.evaluation.metrics.coverage for one in session.comparable],
             best=None if best is None else best.number,

@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 from textual.pilot import Pilot
 
-from guardtui.app.judgement import judge
 from guardtui.app.state import AppState, Connection, ScanStatus
 from guardtui.domain.comparison import compare
 from guardtui.domain.estimates import PartialRates, partial_rates
@@ -23,6 +22,7 @@ from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.scanners.base import Progress, Traffic
+from guardtui.session.judgement import judge
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.main.screen import MainScreen
@@ -81,18 +81,19 @@ def dashboard(
     partial: PartialRates | None = None,
     **changes: Any,
 ) -> Dashboard:
+    comparison = None if baseline is None else compare(baseline, evaluation)
     state = AppState(
         evaluation.topic,
         PROMPTS,
         evaluation=evaluation,
-        comparison=None if baseline is None else compare(baseline, evaluation),
+        comparison=comparison,
         partial=partial,
     )
     number = None if baseline is None else 0
     shown = Dashboard(
         state,
         evaluation,
-        judge(state, evaluation, number, 0),
+        judge(evaluation, comparison, number, partial=partial),
         baseline=number,
         history=[],
         best=None,
