@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+from guardtui.reports.brief import brief_schema
 from guardtui.reports.json_report import report_schema
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ SETTINGS = PAGES / "settings.md"
 GLOSSARY = PAGES / "index.md"
 COMMANDS = PAGES / "commands.md"
 SCHEMA = PAGES / "report.schema.json"
+SCHEMAS = PAGES.parents[1] / "guardtui" / "schemas"
 PICTURES = PAGES / "pictures"
 
 EDIT = " and how to declare income"
@@ -185,6 +187,7 @@ def generated() -> dict[Path, str]:
         GLOSSARY: glossary_page(),
         COMMANDS: commands_page(),
         SCHEMA: report_schema(),
+        SCHEMAS / "brief.schema.json": brief_schema(),
     }
     return {**made, **help_pages()}
 

@@ -94,6 +94,7 @@ def command(
         measured_at=chosen.created,
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
         template=store.template(evaluation.settings.guardrail.template),
+        iteration=chosen.number,
     )
     return write_all(
         (output, writer(report)) for output, writer in zip(wanted, writers, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,7 +34,11 @@ _YES = "give --yes to answer yes"
 class _Number(click.IntRange):
     """The number of an iteration."""
 
-    name = "iteration number"
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not the number of an iteration", param, ctx)
 
 
 @click.group("history")

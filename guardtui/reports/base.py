@@ -118,7 +118,8 @@ class ReportInput:
     `prompt_path` is the path by which others should find the prompt file, as relative to the folder
     where a command ran; "" is the path that the prompt set was read from. `gates` are the results
     of gates, and `measured_at` is the time of the verdicts, in ISO 8601 with its zone, or "".
-    `template` is the text of the model's template, or "".
+    `template` is the text of the model's template, or "". `iteration` is the number under which
+    `evaluation` is recorded, and `next_command` the command line to run next, or "".
     """
 
     topic: Topic
@@ -146,6 +147,8 @@ class ReportInput:
     name: str = ""
     baseline_title: str = ""
     baseline_prompts: PromptSet | None = None
+    iteration: int | None = None
+    next_command: str = ""
 
     @property
     def baseline_name(self) -> str:

@@ -137,14 +137,20 @@ def by_key(values: Mapping[str, Any]) -> dict[str, Any]:
     return {RATE_KEYS[name]: value for name, value in values.items()}
 
 
-def encode(kind: str, data: object) -> str:
+def encode(kind: str, data: object, *, compact: bool = False) -> str:
     """Return a document of this kind as JSON: version, kind and generator, and then `data`.
 
-    `data` is a dataclass, or a mapping of such and other values. An entry of a list is one line.
-    Undefined values are null. The text is inert on a terminal: invisible characters are escaped,
-    and texts are unchanged once it is parsed. It ends with a line feed.
+    `data` is a dataclass, or a mapping of such and other values. An entry of a list is one line;
+    if it is to be `compact`, so is every other value, without blanks before it. Undefined values
+    are null. The text is inert on a terminal: invisible characters are escaped, and texts are
+    unchanged once it is parsed. It ends with a line feed.
     """
-    members = [f"  {dumps(name)}: {_value(value)}" for name, value in document(kind, data).items()]
+    indent = None if compact else 2
+    margin = " " * (indent or 0)
+    members = [
+        f"{margin}{dumps(name)}: {_value(value, indent)}"
+        for name, value in document(kind, data).items()
+    ]
     return "{\n" + ",\n".join(members) + "\n}\n"
 
 
@@ -160,10 +166,12 @@ def document(kind: str, data: object) -> dict[str, Any]:
     return head | fields
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, indent: int | None) -> str:
+    margin = " " * (indent or 0)
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[\n" + ",\n".join(f"    {dumps(entry)}" for entry in value) + "\n  ]"
-    return dumps(value, indent=2).replace("\n", "\n  ")
+        entries = ",\n".join(f"{2 * margin}{dumps(entry)}" for entry in value)
+        return f"[\n{entries}\n{margin}]"
+    return dumps(value, indent=indent).replace("\n", f"\n{margin}")
 
 
 @cache

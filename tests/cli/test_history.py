@@ -130,7 +130,7 @@ def test_restore_pin_and_unpin(run: Run, topic: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("restore", "t.yaml", "7"), "'t.yaml' is not a valid iteration number"),
+        (("restore", "t.yaml", "7"), "'t.yaml' is not the number of an iteration"),
         (("restore", "7", "t.yaml"), "no iteration 7\n  existing: 0"),
         (("keep", "t.yaml", "--iteration", "7"), "no iteration 7"),
         (("list", "none.yaml"), "none.yaml: no such file"),

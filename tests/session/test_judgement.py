@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -248,3 +249,9 @@ def test_so_many_more_labels_would_show_the_observed_change(
     interval = change_intervals(grown)["coverage"]
     assert interval is not None
     assert interval.low > 0 or interval.high < 0
+
+
+def test_the_documentation_lists_every_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pages" / "formats.md").read_text("utf-8")
+    for code in Code:
+        assert f"| `{code}` |" in page

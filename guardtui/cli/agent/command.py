@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-COMMANDS = ("spec",)
+COMMANDS = ("skill", "spec")
 """Names of the subcommands, which are those of their modules in this package."""
 
 

@@ -48,6 +48,7 @@ from guardtui.session.store import StoreError
 if TYPE_CHECKING:
     from guardtui.cli.eval.flip_rounds import FlipRounds
     from guardtui.domain.forecast_record import ForecastBefore
+    from guardtui.session.session import Iteration
 
 
 _NEAR = 0.1
@@ -148,14 +149,20 @@ def _report(
     )
     evaluation, fit = _evaluated(request, run, job)
     say_notes(prompts, evaluation)
-    comparison = compare(before, evaluation) if before else None
     forecast = None
     if run.remote and (request.records or any(output.format_name == "json" for output in outputs)):
         from guardtui.app.scan.recorded_forecast import recorded_forecast_before
 
         # This scan is not in the session yet, so this is the forecast before it.
         forecast = recorded_forecast_before(request.topic, evaluation, prompts, LocalScanner())
-    _record(request, run, evaluation, forecast)
+    recorded = _record(request, run, evaluation, forecast)
+    iteration = None if recorded is None else recorded.number
+    number = None if named is None else named.number
+    if named is None and any(output.format_name == "brief" for output in outputs):
+        baseline = _baseline_of_app(request, evaluation, prompts, iteration)
+        if baseline is not None:
+            before, number = baseline.evaluation, baseline.number
+    comparison = compare(before, evaluation) if before else None
     return ReportInput(
         topic=topic,
         evaluation=evaluation,
@@ -165,7 +172,7 @@ def _report(
         figures=own_figures(metrics, evaluation, prompts, comparison),
         changes=describe_changes(before.topic, topic) if before else (),
         profile=evaluation.settings.guardrail.profile,
-        baseline_number=None if named is None else named.number,
+        baseline_number=number,
         series=None if named is None else named.series,
         companions=companions.topics,
         cluster=request.cluster or "",
@@ -176,7 +183,20 @@ def _report(
         checked=None if rounds is None else rounds.checked,
         before=forecast,
         template=run.template,
+        iteration=iteration,
     )
+
+
+def _baseline_of_app(
+    request: EvalRequest, evaluation: Evaluation, prompts: PromptSet, number: int | None
+) -> Iteration | None:
+    """Return the iteration that the app compares with, or None; `number` is the recorded one."""
+    from guardtui.app.editing.iteration_decisions import recorded_session
+
+    session = recorded_session(request.topic, evaluation, prompts)
+    if session is None:
+        return None
+    return session.baseline if number is None else session.baseline_of(session.iteration(number))
 
 
 def _evaluated(
@@ -199,13 +219,16 @@ def _evaluated(
 
 def _record(
     request: EvalRequest, run: ScanRun, evaluation: Evaluation, forecast: ForecastBefore | None
-) -> None:
-    """Record an evaluation in the session, and print its number, or why it cannot be recorded."""
+) -> Iteration | None:
+    """Record an evaluation in the session, and print its number, or why it cannot be recorded.
+
+    Returns its iteration, or None.
+    """
     if not request.records or not evaluation.metrics.total:
-        return
+        return None
     if run.other_definition and not request.record:
         warn("not recorded: the verdicts are not on the definition of the topic file")
-        return
+        return None
     from guardtui.app.editing.iteration_decisions import decision_line
     from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 
@@ -217,7 +240,7 @@ def _record(
         iteration, new = record_evaluation(files, evaluation, forecast)
     except StoreError as problem:
         warn(f"not recorded: {problem}")
-        return
+        return None
     decision, missing = iteration.decision, iteration.evaluation.metrics.missing
     text = f"{'recorded as' if new else 'recorded already:'} #{iteration.number}"
     if decision is not Decision.UNDECIDED:
@@ -227,6 +250,7 @@ def _record(
     elif decision is Decision.UNDECIDED:
         text += f"\n  '{decision_line('keep', request.topic, iteration)}', or discard, decides"
     note(text)
+    return iteration
 
 
 def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> FlipRounds | None:
