@@ -1,4 +1,4 @@
-"""Make the generated parts of docs/pages: keys, help, tables, the schema of reports, the pictures.
+"""Make the generated parts of docs/pages: keys, help, tables, the pictures.
 
 python scripts/build_docs.py            everything but the pictures
 python scripts/build_docs.py pictures   also the pictures of the tutorial, drawn by the app
@@ -17,9 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
-from guardtui.reports.brief import brief_schema
-from guardtui.reports.json_report import report_schema
-
 if TYPE_CHECKING:
     import click
     from textual.pilot import Pilot
@@ -32,8 +29,6 @@ KEYS = PAGES / "keys.md"
 SETTINGS = PAGES / "settings.md"
 GLOSSARY = PAGES / "index.md"
 COMMANDS = PAGES / "commands.md"
-SCHEMA = PAGES / "report.schema.json"
-SCHEMAS = PAGES.parents[1] / "guardtui" / "schemas"
 PICTURES = PAGES / "pictures"
 
 EDIT = " and how to declare income"
@@ -186,8 +181,6 @@ def generated() -> dict[Path, str]:
         SETTINGS: settings_page(),
         GLOSSARY: glossary_page(),
         COMMANDS: commands_page(),
-        SCHEMA: report_schema(),
-        SCHEMAS / "brief.schema.json": brief_schema(),
     }
     return {**made, **help_pages()}
 

@@ -16,7 +16,7 @@ from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, defused
 from guardtui.cli.inputs import path_from_here
 from guardtui.cli.operating_point import settled_engine, show_progress
-from guardtui.cli.options import FILE, engine_options, output_option, reading_options
+from guardtui.cli.options import FILE, engine_options, exits, output_option, reading_options
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_choice, format_for
 from guardtui.domain.operating_point import Wanted
@@ -62,6 +62,12 @@ _FORMATS = ("table", "json", "sarif")
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are only warnings.")
 @engine_options
 @output_option
+@exits(
+    {
+        Exit.GATE_FAILED: "there are warnings, with --strict",
+        Exit.BAD_INPUT: "bad usage or input, or there is an error",
+    }
+)
 def command(
     topics: tuple[Path, ...],
     prompts: Path | None,
@@ -79,7 +85,7 @@ def command(
     weaknesses of definitions, with the coverage that the embedded engine measures without the
     weakness. Near-duplicates, and prompts near which another label would teach most, follow.
     Without --prompts, any number of topic files is checked by their texts alone, each
-    with all of its topics. Exit code 2 if there is an error; warnings alone give 0.
+    with all of its topics.
     """
     if prompts is None:
         for option, given in (

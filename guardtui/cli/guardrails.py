@@ -11,7 +11,7 @@ import click
 from guardtui.app.guardrails.check_result import CheckResult
 from guardtui.cli.diagnostics import Exit, note
 from guardtui.cli.guardrail_options import GuardrailFlags, set_option, without_queries
-from guardtui.cli.options import FILE, json_option, output_option
+from guardtui.cli.options import FILE, exits, json_option, output_option
 from guardtui.cli.output import table, write
 from guardtui.cli.output_options import TEMPLATES, format_for
 
@@ -125,10 +125,11 @@ def _list_keys(kind: str, *, as_json: bool) -> None:
 @set_option("Value of a key of the guardrail for this check, such as retries=3 (repeatable).")
 @click.argument("name")
 @json_option
+@exits({Exit.NOT_COMPLETED: "it does not work"})
 def check(name: str, settings: tuple[str, ...], as_json: bool) -> int:
     """Send a guardrail one or two plain prompts, and report whether it answers.
 
-    NAME is a name or an address, such as airs:PROFILE. Exit code 3 if it does not work.
+    NAME is a name or an address, such as airs:PROFILE.
     """
     result = check_guardrail(GuardrailFlags(name, settings).select())
     if as_json:

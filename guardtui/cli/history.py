@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from guardtui.cli.diagnostics import note, warn
+from guardtui.cli.diagnostics import Exit, note, warn
 from guardtui.cli.guardrail_options import Function
-from guardtui.cli.options import FILE
+from guardtui.cli.options import FILE, exits
 from guardtui.cli.output import table, write
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _HEADER = (
     "guardrail",
 )
 _YES = "give --yes to answer yes"
+_UNANSWERED = {Exit.BAD_INPUT: "bad input, or a question without --yes"}
 
 
 class _Number(click.IntRange):
@@ -45,8 +46,7 @@ class _Number(click.IntRange):
 def command() -> None:
     """List the iterations of a topic's session; keep, discard, restore and pin them.
 
-    'guardtui eval' records iterations, and so does the app: both work on one session. Exit code 2:
-    bad input, or a question without --yes. 3: verdicts are missing. 4: no demonstrable change.
+    'guardtui eval' records iterations, and so does the app: both work on one session.
     """
 
 
@@ -108,6 +108,14 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     help="Keep it even if verdicts are missing or the change is not demonstrable.",
 )
 @_common
+@exits(
+    _UNANSWERED
+    | {
+        Exit.NOT_COMPLETED: "verdicts are missing",
+        Exit.NOT_ENOUGH_EVIDENCE: "its coverage is not demonstrably greater than that of the best "
+        "iteration",
+    }
+)
 def keep(
     topic: Path,
     number: int | None,
@@ -116,11 +124,7 @@ def keep(
     prompts: Path | None,
     format_name: str,
 ) -> None:
-    """Keep an iteration: its definition is written to the topic file.
-
-    Refused with exit code 3 if verdicts are missing, and with 4 if its coverage is not demonstrably
-    greater than that of the best iteration.
-    """
+    """Keep an iteration: its definition is written to the topic file."""
     decisions = _opened(topic, prompts)
     iteration = decisions.chosen(number)
     if not anyway:
@@ -135,6 +139,7 @@ def keep(
 @_iteration_option
 @_yes_option
 @_common
+@exits(_UNANSWERED)
 def discard(
     topic: Path, number: int | None, yes: bool, prompts: Path | None, format_name: str
 ) -> None:
@@ -163,6 +168,7 @@ def discard(
 @click.argument("topic", type=FILE)
 @_yes_option
 @_common
+@exits(_UNANSWERED)
 def restore(number: int, topic: Path, yes: bool, prompts: Path | None, format_name: str) -> None:
     """Write the definition of iteration N to the topic file."""
     decisions = _opened(topic, prompts)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import Function, encoder_option
 from guardtui.domain.prompt_reading import Reading, Unlabelled
 
@@ -20,6 +22,27 @@ if TYPE_CHECKING:
     _WantedType = click.ParamType[float | str]
 else:  # older versions of click do not have it generic
     _WantedType = click.ParamType
+
+
+def exits(codes: Mapping[Exit, str]) -> Callable[[Function], Function]:
+    """Add to the help of a command what exit codes mean for it; `exits_of` returns them."""
+    general = {code: code.meaning for code in (Exit.DONE, Exit.BAD_INPUT, Exit.INTERRUPTED)}
+    every = sorted({**general, **codes}.items())
+    listed = " ".join(f"{int(code)}: {meaning}." for code, meaning in every)
+
+    def add(function: Function) -> Function:
+        function.__doc__ = f"{cleandoc(function.__doc__ or '')}\n\nExit code {listed}"
+        vars(function)["exits"] = codes
+        return function
+
+    return add
+
+
+def exits_of(command: click.Command) -> Mapping[Exit, str]:
+    """Return the exit codes that `exits` gave a command."""
+    codes: Mapping[Exit, str] = vars(command.callback).get("exits", {})
+    return codes
+
 
 FILE = click.Path(path_type=Path)
 """A path; the reader of the file reports errors, with better messages than click's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,11 @@ from guardtui.cli.diagnostics import InputError
 from guardtui.cli.guardrail_options import Function
 from guardtui.cli.options import FILE
 from guardtui.cli.output import check_output
+
+if TYPE_CHECKING:
+    _NameType = click.ParamType[str]
+else:  # older versions of click do not have it generic
+    _NameType = click.ParamType
 
 TEMPLATES = ("md", "table")
 """Formats of a file of instructions: text, with Markdown or without."""
@@ -30,6 +35,23 @@ class ReportOutput:
     variant: bool = False
 
 
+class ReportFormatName(_NameType):
+    """A name of a format: one of `choices`, or of another package."""
+
+    name = "format"
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        self.choices = choices
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name; fail for one that is a variant of another now."""
+        from guardtui.cli.spellings import FORMATS
+
+        if value in FORMATS:
+            raise click.UsageError(f"--format {value} is now --format {FORMATS[value]}")
+        return value
+
+
 def format_option(default: str, *, without: tuple[str, ...] = ()) -> Callable[[Function], Function]:
     """Return the options --format and those of variants; `without` are formats not in the help.
 
@@ -37,7 +59,7 @@ def format_option(default: str, *, without: tuple[str, ...] = ()) -> Callable[[F
     """
     from guardtui.reports.formats import FORMATS, VARIANTS
 
-    names = ", ".join(name for name in FORMATS if name not in without)
+    names = tuple(name for name in FORMATS if name not in without)
 
     def add(function: Function) -> Function:
         for name, variant in reversed(VARIANTS.items()):
@@ -47,10 +69,10 @@ def format_option(default: str, *, without: tuple[str, ...] = ()) -> Callable[[F
         return click.option(
             "--format",
             "format_name",
+            type=ReportFormatName(names),
             metavar="NAME",
-            callback=_refuse_former,
-            help=f"Format of the report: {names}. Default: that of the file's ending, or "
-            f"{default}.",
+            help=f"Format of the report: {', '.join(names)}. Default: that of the file's ending, "
+            f"or {default}.",
         )(function)
 
     return add
@@ -64,17 +86,6 @@ def format_choice(formats: Sequence[str]) -> Callable[[Function], Function]:
         type=click.Choice(formats),
         help="Format of the report (default: that of the file's ending, or table).",
     )
-
-
-def _refuse_former(
-    _context: click.Context, _option: click.Parameter, name: str | None
-) -> str | None:
-    """Return the name of a format. Raises UsageError for one that is a variant of another now."""
-    from guardtui.cli.spellings import FORMATS
-
-    if name in FORMATS:
-        raise click.UsageError(f"--format {name} is now --format {FORMATS[name]}")
-    return name
 
 
 def variants_of(values: dict[str, Any]) -> frozenset[str]:

@@ -119,7 +119,8 @@ class ReportInput:
     where a command ran; "" is the path that the prompt set was read from. `gates` are the results
     of gates, and `measured_at` is the time of the verdicts, in ISO 8601 with its zone, or "".
     `template` is the text of the model's template, or "". `iteration` is the number under which
-    `evaluation` is recorded, and `next_command` the command line to run next, or "".
+    `evaluation` is recorded, and `next_command` the command line to run next, or "". `doubt` says
+    in a sentence why the verdicts may be of another definition, or is "".
     """
 
     topic: Topic
@@ -144,6 +145,7 @@ class ReportInput:
     gates: tuple[GateOutcome, ...] = ()
     measured_at: str = ""
     template: str = ""
+    doubt: str = ""
     name: str = ""
     baseline_title: str = ""
     baseline_prompts: PromptSet | None = None
@@ -260,7 +262,8 @@ class ReportInput:
     @property
     def cautions(self) -> tuple[str, ...]:
         """Why the rates may mislead, a sentence each, without foreign text."""
-        return () if self.example_prompts is None else (self.example_prompts.sentence,)
+        examples = self.example_prompts
+        return tuple(filter(None, (self.doubt, "" if examples is None else examples.sentence)))
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:

@@ -16,7 +16,7 @@ from guardtui.domain.guardrail import ScannerSettings, guardrail_text
 from guardtui.domain.statistics import CONFIDENCE, rate_intervals
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import Line, Matched, Prompt, ReportInput, ReportRow, Score, other_topics
-from guardtui.reports.json_data import Count, Rate, Share, document, encode, schema
+from guardtui.reports.json_data import Count, Rate, Share, document, encode
 from guardtui.reports.json_text import dumps
 from guardtui.session.judgement import Code, judge
 
@@ -145,11 +145,6 @@ class BriefData:
     false_negatives: tuple[BriefPrompt, ...]
     broke: Annotated[tuple[BriefPrompt, ...], Field(description="Right in the baseline only.")]
     fixed: Annotated[tuple[BriefPrompt, ...], Field(description="Wrong in the baseline only.")]
-
-
-def brief_schema() -> str:
-    """Return the JSON Schema of the report, the text of brief.schema.json."""
-    return schema(KIND, BriefData, "Brief report on an evaluation by guardtui")
 
 
 def write(report: ReportInput) -> str:

@@ -1,12 +1,11 @@
 """The JSON of all reports and commands: one encoder, one version, and the shapes that they share.
 
-What is written are dataclasses; pydantic encodes them, and makes the schema of the report on an
-evaluation from them.
+What is written are dataclasses; pydantic encodes them, and makes the schemas in guardtui/schemas/
+from them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
@@ -177,41 +176,3 @@ def _value(value: Any, indent: int | None) -> str:
 @cache
 def _adapter(shape: Any) -> TypeAdapter[Any]:
     return TypeAdapter(shape)
-
-
-def schema(kind: str, shape: type, title: str) -> str:
-    """Return the JSON Schema of the documents of a kind, as text."""
-    made = _adapter(shape).json_schema(mode="serialization")
-    head = {
-        "schema_version": {"const": SCHEMA_VERSION},
-        "kind": {"const": kind},
-        "generator": {
-            "type": "object",
-            "properties": {"name": {"const": "guardtui"}, "version": {"type": "string"}},
-            "required": ["name", "version"],
-        },
-    }
-    whole = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:guardtui:{kind}:{SCHEMA_VERSION}",
-        "title": title,
-        "description": made["description"],
-        "type": "object",
-        "required": [*head, *made["required"]],
-        "properties": {**head, **made["properties"]},
-        "$defs": made["$defs"],
-    }
-    return json.dumps(_without_titles(whole), indent=2, ensure_ascii=False) + "\n"
-
-
-def _without_titles(value: Any) -> Any:
-    """Return a schema without the titles that pydantic makes of names."""
-    if isinstance(value, list):
-        return [_without_titles(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: _without_titles(item)
-        for key, item in value.items()
-        if not (key == "title" and isinstance(item, str) and "$schema" not in value)
-    }

@@ -46,7 +46,6 @@ from guardtui.reports.json_data import (
     Share,
     by_key,
     encode,
-    schema,
 )
 from guardtui.session.session import Iteration
 
@@ -314,6 +313,7 @@ class EvaluationData:
     coverage_bounds: Annotated[
         Bounds | None, _said("How far coverage can still move; null if all verdicts are known.")
     ]
+    cautions: Annotated[tuple[str, ...], _said("Why the figures may mislead, a sentence each.")]
     examples_in_prompts: Annotated[ExamplesInPrompts | None, _said("Null if no example is one.")]
     errors: Annotated[list[Mistake], _said("Prompts that were asked and have no verdict.")]
     regressions: Annotated[list[ChangedPrompt], _said("Right in the baseline and wrong now.")]
@@ -349,11 +349,6 @@ def write(report: ReportInput) -> str:
     return encode(KIND, evaluation_data(report))
 
 
-def report_schema() -> str:
-    """Return the JSON Schema of the report, the text of report.schema.json."""
-    return schema(KIND, EvaluationData, "Report on an evaluation by guardtui")
-
-
 def evaluation_data(report: ReportInput) -> EvaluationData:
     """Return the content of the report."""
     evaluation, mirror = report.evaluation, mirrored(report)
@@ -378,6 +373,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         flip_check=report.checked,
         forecast_before=_forecast_before(report),
         coverage_bounds=report.coverage_bounds,
+        cautions=report.cautions,
         examples_in_prompts=_examples_in_prompts(report),
         errors=_mistakes(report, Outcome.ERROR),
         regressions=_changed(report, Change.REGRESSION),

@@ -82,8 +82,9 @@ class SessionFile:
             if not (reading and self.path.is_file()):
                 raise
             # Without a write-ahead log the file is complete and can be read without a lock file.
-            log = self.path.with_name(f"{FILE}-wal")
-            self._uri = f"{address}?mode=ro" if log.exists() else f"{address}?immutable=1"
+            log = change_signature(self.path.with_name(f"{FILE}-wal"))
+            is_complete = log is None or not log[1]
+            self._uri = f"{address}?{'immutable=1' if is_complete else 'mode=ro'}"
             self.writable = False
             self._require_current()
 

@@ -208,29 +208,23 @@ class SessionStore:
                 f"{self.path}: an iteration cannot be read ({kind})\n  {DAMAGED}"
             ) from error
 
-    def decide(self, number: int, decision: Decision) -> None:
-        """Change the decision on an iteration."""
+    def decide(self, number: int, decision: Decision, known: Decision | None = None) -> Decision:
+        """Change the decision on an iteration; return the decision as it is then.
+
+        With `known`, another decision that somebody made meanwhile stays.
+        """
         with self.transaction() as database:
+            (stored,) = database.execute(
+                "SELECT decision FROM iteration WHERE session = ? AND number = ?",
+                (self._session, number),
+            ).fetchone()
+            if known is not None and stored != known:
+                return type(decision)(stored)
             database.execute(
                 "UPDATE iteration SET decision = ? WHERE session = ? AND number = ?",
                 (decision.value, self._session, number),
             )
-
-    def keep_undecided(self, number: int) -> Decision:
-        """Keep an iteration unless an author or another process decided; return its decision."""
-        from guardtui.session.session import Decision
-
-        with self.transaction() as database:
-            database.execute(
-                "UPDATE iteration SET decision = ? "
-                "WHERE session = ? AND number = ? AND decision = ?",
-                (Decision.KEEP.value, self._session, number, Decision.UNDECIDED.value),
-            )
-            (decision,) = database.execute(
-                "SELECT decision FROM iteration WHERE session = ? AND number = ?",
-                (self._session, number),
-            ).fetchone()
-        return Decision(decision)
+        return decision
 
     # --- settings -------------------------------------------------------------------------
 

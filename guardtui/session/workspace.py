@@ -35,6 +35,16 @@ if TYPE_CHECKING:
     from guardtui.large_sets.sample import Sample
 
 
+class DecidedElsewhereError(StoreError):
+    """Another program decided on an iteration since it was read."""
+
+    def __init__(self, path: Path, number: int, decision: Decision) -> None:
+        super().__init__(
+            f"{path}: another program decided on #{number} meanwhile: {decision.value}; nothing is "
+            "changed\n  look at the history, and decide again"
+        )
+
+
 def now() -> str:
     """Return the time as ISO 8601 UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
@@ -220,13 +230,15 @@ class Workspace:
         return self._noted(self.store.complete_iteration(iteration))
 
     def write_decision(self, iteration: Iteration, decision: Decision) -> Iteration:
-        """Write the decision on an iteration. As `write`."""
-        self.store.decide(iteration.number, decision)
+        """Write the decision on an iteration. As `write`; raises `DecidedElsewhereError`."""
+        decided = self.store.decide(iteration.number, decision, iteration.decision)
+        if decided is not decision:
+            raise DecidedElsewhereError(self.topic_file.path, iteration.number, decided)
         return self._noted(replace(iteration, decision=decision))
 
     def write_kept_unless_decided(self, iteration: Iteration) -> Iteration:
         """Write that an iteration is kept, unless somebody decided; as stored. As `write`."""
-        decision = self.store.keep_undecided(iteration.number)
+        decision = self.store.decide(iteration.number, Decision.KEEP, Decision.UNDECIDED)
         return self._noted(replace(iteration, decision=decision))
 
     def write_discarded(self, evaluation: Evaluation, recorded: Iteration | None) -> Iteration:
@@ -269,7 +281,13 @@ class Workspace:
 
         With `force`, a missing file is created again. Raises FileError.
         """
-        if topic != self.topic_file.topic or force or not self.topic_file.path.exists():
+        if topic == self.topic_file.topic and not force and self.topic_file.path.exists():
+            return
+        with contextlib.ExitStack() as alone:
+            # No other guardtui writes between the look at the file and its replacement. A session
+            # that cannot be written is no reason not to save.
+            with contextlib.suppress(StoreError):
+                alone.enter_context(self.store.transaction())
             self.topic_file = save_topic(
                 self.topic_file, topic, force=force, backup_folder=self._backups
             )
@@ -280,9 +298,14 @@ class Workspace:
         self.session.experiments = tuple(ExperimentLog(self.store).evaluations(topics))
 
     def pin(self, number: int | None) -> None:
-        """Compare with this iteration from now on (None: with the latest kept one)."""
-        self.session.pin(number)
+        """Compare with this iteration from now on (None: with the latest kept one).
+
+        Raises KeyError and StoreError; nothing is changed then.
+        """
+        if number is not None:
+            self.session.iteration(number)
         self.store.pin(number)
+        self.session.pin(number)
 
     def take_draft(self) -> None:
         """Continue with the offered draft, as an undoable edit. Raises StoreError."""

@@ -10,7 +10,9 @@ from typing import Any
 import click
 import pytest
 
+from guardtui.cli.diagnostics import Exit
 from guardtui.cli.main import COMMANDS, cli
+from guardtui.reports.formats import FORMATS
 
 from .conftest import Run
 
@@ -58,6 +60,66 @@ def test_options_have_names_types_choices_and_bounds(spec: dict[str, Any]) -> No
         spelling for one in described["sandbox"]["options"] for spelling in one["names"]
     } - click_names("sandbox")
     assert hidden == set()
+
+
+def test_exit_codes_are_those_of_the_help(spec: dict[str, Any], command: Run) -> None:
+    assert spec["exit_codes"]["4"] == "not enough evidence"
+    assert set(spec["exit_codes"]) == {str(int(code)) for code in Exit}
+    described = {one["command"]: one["exit_codes"] for one in spec["commands"]}
+    assert set(described["eval"]) == {"1", "3", "4"}
+    assert described["history keep"]["3"] == "verdicts are missing"
+    assert described["topics apply"] == described["topics get"]
+    assert described["sample"] == {}
+    for name in ("eval", "history keep", "score", "doctor"):
+        said = " ".join(command(*name.split(), "--help").out.split())
+        for code, meaning in described[name].items():
+            assert f" {code}: {meaning}." in said, name
+
+
+def test_formats_and_variables_are_those_of_the_code(spec: dict[str, Any]) -> None:
+    formats = {one["name"]: one for one in spec["formats"]}
+    assert set(formats) >= set(FORMATS)
+    assert formats["junit"]["ending"] == "junit.xml"
+    assert list(formats["csv"]["variants"]) == ["--excel"]
+    described = {one["command"]: one["formats"] for one in spec["commands"]}
+    assert "tsv" in described["export"]
+    assert "tsv" not in described["eval"]
+    assert described["history list"] == ["table", "json"]
+    assert described["doctor"] == ["json"]
+    assert described["sample"] == []
+    assert {"GUARDTUI_THEME", "PANW_AI_SEC_API_KEY", "GUARDTUI_MODEL_KEY"} <= set(
+        spec["environment"]
+    )
+
+
+def test_a_schema_is_printed_alone_as_its_file_is(spec: dict[str, Any], command: Run) -> None:
+    assert {"topic", "settings", "guardrails", "report"} <= set(spec["schemas"])
+    result = command("agent", "spec", "--schema", "topic")
+    assert (result.code, json.loads(result.out)) == (0, spec["schemas"]["topic"])
+
+
+def test_a_command_or_a_group_is_described_alone(spec: dict[str, Any], command: Run) -> None:
+    result = command("agent", "spec", "--command", "eval")
+    assert len(result.out) < 8000
+    assert [one["command"] for one in json.loads(result.out)["commands"]] == ["eval"]
+    of_group = json.loads(command("agent", "spec", "--command", "history").out)["commands"]
+    assert of_group == [one for one in spec["commands"] if one["command"].startswith("history ")]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--schema", "topc"], "'topc' does not exist; did you mean 'topic'?"),
+        (["--schema", ""], "'' does not exist"),
+        (["--command", "hist"], "'hist' does not exist"),
+        (["--command", "eval", "--schema", "topic"], "exclude each other"),
+    ],
+)
+def test_an_unknown_name_is_bad_input(words: list[str], said: str, command: Run) -> None:
+    result = command("agent", "spec", *words)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+    assert len(words) > 2 or "  choose one of " in result.err
 
 
 def click_names(name: str) -> set[str]:

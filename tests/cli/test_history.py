@@ -13,7 +13,7 @@ import pytest
 from guardtui.files.topic_files import load_topic
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
-from tests.cli.conftest import Result, Run
+from tests.cli.conftest import Result, Run, full_disk
 
 TOPIC = """# mine
 name: Tax
@@ -169,6 +169,33 @@ def test_report_is_delivered_where_nothing_can_be_recorded(run: Run, topic: Path
     assert result.code == 0
     assert "Coverage is" in result.out
     assert "warning: not recorded: " in result.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("keep", "t.yaml", "--anyway"),
+        ("discard", "t.yaml", "--yes"),
+        ("restore", "0", "t.yaml"),
+        ("pin", "0", "t.yaml"),
+        ("unpin", "t.yaml"),
+    ],
+)
+def test_full_disk_changes_nothing_and_the_iterations_are_still_listed(
+    run: Run, topic: Path, words: tuple[str, ...]
+) -> None:
+    run(*EVAL, "--record")
+    write(WORSE)
+    run(*EVAL, "--record")
+    before = session_file(topic).read_bytes(), topic.read_bytes()
+    with full_disk():
+        result = run("history", *words)
+        iterations = listed(run)
+    assert (result.code, result.out) == (2, "")
+    assert "sessions.sqlite3: " in result.err
+    assert "free some" in result.err
+    assert (session_file(topic).read_bytes(), topic.read_bytes()) == before
+    assert [one["decision"] for one in iterations] == ["keep", "undecided"]
 
 
 def test_another_threshold_is_no_progress(run: Run, topic: Path) -> None:

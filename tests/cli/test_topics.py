@@ -153,8 +153,8 @@ def test_after_a_revert_the_verdicts_of_the_old_text_count(cloud: Cloud, airs: T
     assert "  has this definition already\n" in applied.err
     # On a machine that never saw revision 1, nothing is claimed about its text.
     other = airs(*ask, GUARDTUI_CACHE=str(cloud.folder / "elsewhere"))
-    assert "does not have this definition" not in other.err
-    assert "whether profile sandbox has this definition is unknown: it pins revision 1" in other.err
+    assert "has another definition" not in other.err
+    assert "whether the profile has this definition is unknown: it has revision 1" in other.err
 
 
 def test_get_is_a_topic_file(cloud: Cloud, airs: Topics) -> None:

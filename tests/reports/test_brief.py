@@ -20,15 +20,15 @@ from guardtui.domain.text import HIDDEN
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.reports.base import ReportInput
-from guardtui.reports.brief import AT_MOST, brief, brief_schema, write
+from guardtui.reports.brief import AT_MOST, brief, write
 from tests.examples import up_to
 from tests.guardrails import airs_settings, engine_settings
 
 from .hostile import hostile_report, plain_prompts, storable
 from .test_inert import ATTACK
-from .test_report_schema import strict
+from .test_report_schema import schema_of, strict
 
-VALIDATOR = Draft202012Validator(strict(json.loads(brief_schema())))
+VALIDATOR = Draft202012Validator(strict(schema_of("brief")))
 
 
 def load(report: ReportInput) -> dict[str, Any]:

@@ -83,9 +83,9 @@ def steps_back(entries: Sequence[JournalEntry]) -> list[RevertStep]:
     return steps
 
 
-def command_line(name: str, path: Path, connection: AirsConnection) -> str:
-    """Return the command `guardtui topics NAME` for a topic file and a profile."""
-    words = ["guardtui", "topics", name, str(path), "--guardrail", f"airs:{connection.profile}"]
+def revert_line(path: Path, connection: AirsConnection) -> str:
+    """Return the command that reverts the changes applied from a file."""
+    words = ["guardtui", "topics", "revert", str(path), "--guardrail", f"airs:{connection.profile}"]
     if connection.settings.tenant:
         words += ["--set", f"tenant={connection.settings.tenant}"]
     return shlex.join(words)

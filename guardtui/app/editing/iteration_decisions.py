@@ -58,10 +58,11 @@ class IterationDecisions:
     def overwrites(self) -> bool:
         """Whether the topic file has a definition that no iteration has."""
         known = {iteration.evaluation.topic for iteration in self.session.iterations}
-        return self._file not in known
+        return self.definition not in known
 
     @property
-    def _file(self) -> Topic:
+    def definition(self) -> Topic:
+        """The topic file's definition."""
         return self._workspace.topic_file.topic
 
     def chosen(self, number: int | None) -> Iteration:
@@ -73,7 +74,7 @@ class IterationDecisions:
             except KeyError:
                 raise unknown_number(path, number, self.session.iterations) from None
         else:
-            own = self._of_prompts(self._file)
+            own = self._of_prompts(self.definition)
             if not own:
                 raise HistoryError(
                     f"{path}: its definition is in no iteration on {self._workspace.prompts_path}\n"
@@ -97,6 +98,8 @@ class IterationDecisions:
         if iteration.decision is Decision.KEEP:
             return
         path, anyway = self._workspace.topic_file.path, "--anyway keeps it as it is"
+        if self._workspace.by is Recorder.AGENT:
+            anyway = "an agent cannot keep it as it is"
         if text := missing_text(iteration.evaluation):
             raise IncompleteError(
                 f"{path}: #{iteration.number} is not kept: {text}\n"
@@ -114,11 +117,13 @@ class IterationDecisions:
             raise NotShownError(
                 f"{path}: #{iteration.number} is not kept: {comparison.describe(than)}\n"
                 f"  {_deciding(comparison)}\n"
-                f"  {self._discarding(iteration)}; {anyway}"
+                f"  {self._way_back(iteration)}; {anyway}"
             )
 
-    def _discarding(self, iteration: Iteration) -> str:
-        """Return the command that discards an iteration, and what it does."""
+    def _way_back(self, iteration: Iteration) -> str:
+        """Return how an iteration is discarded, and what that does."""
+        if self._workspace.by is Recorder.AGENT:
+            return "discard it"
         more = ["--yes"] if self.against_discarding(iteration) else []
         line = decision_line("discard", self._workspace.topic_file.path, iteration, *more)
         best = self.session.best
@@ -159,12 +164,18 @@ class IterationDecisions:
 
         Returns the discarded iteration, and whether the file was restored.
         """
-        best, current = self.restored_by_discarding(iteration), self._file
+        best, current = self.restored_by_discarding(iteration), self.definition
         discarded = self._workspace.write_discarded(iteration.evaluation, iteration)
         self.session.record(discarded)
         restores = current == iteration.evaluation.topic
         if restores:
-            self._save(best.evaluation.topic)
+            try:
+                self._workspace.save(best.evaluation.topic)
+            except FileError as problem:
+                raise HistoryError(
+                    f"#{discarded.number} is discarded, but #{best.number} is not restored: "
+                    f"{problem}"
+                ) from problem
         return discarded, restores
 
     def restore(self, iteration: Iteration) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from guardtui.advice.experiment import KEPT, KEPT_AT_LEAST
 from guardtui.app.airs.profile_changes import ProfileChanges
-from guardtui.app.airs.revert_steps import RevertStep, command_line
+from guardtui.app.airs.revert_steps import RevertStep, revert_line
 from guardtui.app.airs.tenant_topics import holders
 from guardtui.app.experiments.answering import Arrived, DefinitionRows
 from guardtui.app.guardrails.connections import NEEDS_ACCOUNT
@@ -355,7 +355,7 @@ class AirsAnswering:
             self._warn(done.warnings)
 
     def _leftover(self, state: str) -> str:
-        command = command_line("revert", self._path, self.connection)
+        command = revert_line(self._path, self.connection)
         return f"profile {self.connection.title} {state}\n  '{command}' reverts it"
 
 

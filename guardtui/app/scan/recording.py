@@ -37,12 +37,15 @@ def record_evaluation(
     evaluation: Evaluation,
     forecast: ForecastBefore | None = None,
     by: Recorder = Recorder.COMMAND,
+    *,
+    is_own: bool = True,
 ) -> tuple[Iteration, bool]:
-    """Record an evaluation of a topic file's definition; return its iteration and if it is new.
+    """Record an evaluation; return its iteration and if it is new.
 
-    The rules are those of the app (`app.scan.record.record`). What a recorded iteration has already
-    is not recorded again; one that lacks verdicts gets those of the evaluation. Blocks. Raises
-    StoreError.
+    The rules are those of the app (`app.scan.record.record`); `is_own` says whether it is of the
+    topic file's definition, whose first complete evaluation is kept. What a recorded iteration has
+    already is not recorded again; one that lacks verdicts gets those of the evaluation. Blocks.
+    Raises StoreError.
     """
     store = SessionStore(files.topic)
     if files.prompts is not None:
@@ -54,7 +57,7 @@ def record_evaluation(
     session = Session(evaluation.topic, iterations)
     known = _agreeing(iterations, evaluation) or iteration_of(session, evaluation)
     if known is None:
-        keep = keeps(session, evaluation, None)
+        keep = is_own and keeps(session, evaluation, None)
         decision = Decision.KEEP if keep else Decision.UNDECIDED
         planned = replace(
             session.next_iteration(evaluation, decision, now()), forecast=forecast, by=by
@@ -66,8 +69,9 @@ def record_evaluation(
         return known, False
     merged = replace(evaluation, verdicts=verdicts.completed(evaluation.verdicts))
     iteration = store.complete_iteration(replace(known, evaluation=merged))
-    if keeps(session, iteration.evaluation, known):
-        iteration = replace(iteration, decision=store.keep_undecided(iteration.number))
+    if is_own and keeps(session, iteration.evaluation, known):
+        decision = store.decide(iteration.number, Decision.KEEP, Decision.UNDECIDED)
+        iteration = replace(iteration, decision=decision)
     return iteration, True
 
 

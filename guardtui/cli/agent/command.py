@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-COMMANDS = ("skill", "spec")
+COMMANDS = ("spec", "skill", "mcp")
 """Names of the subcommands, which are those of their modules in this package."""
 
 

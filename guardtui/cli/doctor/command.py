@@ -23,7 +23,7 @@ from guardtui.cli.guardrail_options import (
     GuardrailFlags,
     guardrail_option,
 )
-from guardtui.cli.options import json_option
+from guardtui.cli.options import exits, json_option
 from guardtui.cli.output import write
 
 BAD = ("missing", "failed")
@@ -41,12 +41,12 @@ BAD = ("missing", "failed")
     is_flag=True,
     help="With AIRS: send a rejected key to the hosts of all regions.",
 )
+@exits({Exit.NOT_COMPLETED: "something that guardtui needs is missing or does not work"})
 def command(as_json: bool, guardrail: GuardrailFlags, all_regions: bool) -> int:
     """Check the installation and report problems.
 
     With --guardrail: check credentials, addresses, clock, profile and topics of AIRS, or whether
     prompts can steer a judge (13 short prompts are sent).
-    Exit code 3 if something that guardtui needs is missing or does not work.
     """
     facts = list(_facts(guardrail, all_regions=all_regions))
     missing = any(fact.state in BAD for fact in facts)

@@ -21,7 +21,7 @@ from guardtui.cli.output_options import ReportOutput, check_outputs, choose, wit
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.operating_point import FITTED, ThresholdFit
 from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
@@ -146,6 +146,7 @@ def _report(
         repeated=_repeated(request, topic, prompts, before),
         rows=None if rounds else _rows_in_doubt(request, run, topic, prompts),
         begin=None if rounds is None else rounds.begin,
+        guardrail_words=request.guardrail_words,
     )
     evaluation, fit = _evaluated(request, run, job)
     say_notes(prompts, evaluation)
@@ -184,6 +185,7 @@ def _report(
         before=forecast,
         template=run.template,
         iteration=iteration,
+        doubt="" if run.doubt is None else f"{capitalized(run.doubt.text)}.",
     )
 
 
@@ -226,8 +228,9 @@ def _record(
     """
     if not request.records or not evaluation.metrics.total:
         return None
-    if run.other_definition and not request.record:
-        warn("not recorded: the verdicts are not on the definition of the topic file")
+    doubt = run.doubt
+    if doubt is not None and doubt.prevents_record and request.record is None:
+        note(f"not recorded: {doubt.text}\n  --record records it, if you know that it has")
         return None
     from guardtui.app.editing.iteration_decisions import decision_line
     from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
@@ -239,7 +242,7 @@ def _record(
     try:
         iteration, new = record_evaluation(files, evaluation, forecast)
     except StoreError as problem:
-        warn(f"not recorded: {problem}")
+        warn(f"not recorded: {problem}".replace("\n ", ";"))  # one line beside the report
         return None
     decision, missing = iteration.decision, iteration.evaluation.metrics.missing
     text = f"{'recorded as' if new else 'recorded already:'} #{iteration.number}"

@@ -26,6 +26,7 @@ from guardtui.cli.inputs import say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import (
     FILE,
+    exits,
     output_option,
     prompts_option,
     reading_options,
@@ -133,6 +134,12 @@ _FORMATS = ("table", "json", "md")
     help="Write the first proposal, or what an experiment proves, to this new file. An existing "
     "file is never overwritten.",
 )
+@exits(
+    {
+        Exit.NOT_COMPLETED: "an experiment is not completed",
+        Exit.NOT_ENOUGH_EVIDENCE: "no edit is proposed, or proven",
+    }
+)
 def command(
     topic: Path,
     prompts: Path,
@@ -151,13 +158,11 @@ def command(
 
     The engine measures edits on all prompts, or on those that a column `split` (train, test)
     selects. Only an edit whose gain in coverage is likely on prompts that had no part in its choice
-    is proposed, and written to a new file with --write-topic; without one the exit code is 4. The
-    forecast of a guardrail that has answered stands beside. Ctrl-C ends a search and reports the
-    best edit so far (exit code 130).
+    is proposed, and written to a new file with --write-topic. The forecast of a guardrail that has
+    answered stands beside. Ctrl-C ends a search and reports the best edit so far.
 
     With --experiment, wordings with subsets of their examples, or single edits, are tried on the
-    guardrail; its verdicts are stored as they come, and --resume goes on after any end. Exit code
-    3: not completed.
+    guardrail; its verdicts are stored as they come, and --resume goes on after any end.
     """
     chosen, encoder, _ = guardrail.with_encoder(topic)
     of_search = {"time": time, "single": single}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guardtui.app.airs.revert_steps import command_line
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.options import RunOptions
-from guardtui.cli.scans.run import ScanJob, evaluated
+from guardtui.cli.scans.run import Doubt, ScanJob, evaluated
 from guardtui.cli.scans.services import open_verdicts, say_incomplete
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
@@ -54,7 +54,7 @@ class AirsRun:
     rate: float | None
     fresh: bool
     batches: bool
-    other_definition: bool = field(default=False, init=False)
+    doubt: Doubt | None = field(default=None, init=False)
     remote = True
     template = ""
     stored_template = None
@@ -81,28 +81,25 @@ class AirsRun:
             return signals.run(evaluate()), None
 
     async def _scanner(self, job: ScanJob, cache: SqliteVerdicts) -> AirsScanner:
-        """Return a scanner of the profile as deployed, if that can be looked up.
+        """Return a scanner of the profile, which has this definition unless there is a `doubt`.
 
-        Warns if the deployed definition differs. Raises `InputError` and ScannerError.
+        Raises `InputError` if it has another one, and ScannerError.
         """
         connection = AirsConnection(
             self.access, rate=self.rate, batches=self.batches, revisions=known_revisions()
         )
         profile = inert(self.access.profile, characters=60)
+        plan = None
         try:
             try:
                 plan = await connection.look(job.topic)
             except PolicyError as problem:
                 # The scan can still run: only the changes that applying would make are unknown.
-                diagnostics.warn(
-                    f"whether profile {profile} has this definition is unknown: {problem}"
-                )
+                self.doubt = Doubt(f"{_UNKNOWN}: {problem}")
                 now = await connection.active()
             else:
+                self.doubt = _doubt(plan)
                 now = connection.in_effect(job.topic, plan)
-                if plan is not None and plan.changes:
-                    self.other_definition = plan.unknown is None
-                    diagnostics.warn(_difference(job.topic_path, connection, plan))
         except ServiceError as error:
             raise AirsError(
                 f"the profile {profile} could not be looked up: {error.message}\n"
@@ -111,6 +108,10 @@ class AirsRun:
             ) from error
         except AirsError as error:
             raise InputError(str(error)) from error
+        if plan is not None and plan.difference:
+            raise InputError(_refusal(profile, plan, job))
+        if self.doubt is not None:
+            diagnostics.warn(f"profile {profile}: {self.doubt.text}")
         companions = [topic.name for topic in job.companions.topics]
         return connection.scanner(now, cache=cache, fresh=self.fresh, companions=companions)
 
@@ -152,19 +153,38 @@ def require_sendable(topic: Topic) -> None:
         raise InputError(f"AIRS would reject this definition: fix it first\n{limits}")
 
 
-def _difference(path: Path, connection: AirsConnection, plan: Plan) -> str:
-    """Return how the deployed definition differs from this one, and how to deploy this one."""
-    profile = inert(connection.profile, characters=60)
-    line = command_line("apply", path, connection)
-    remedy = f"\n  '{line}' deploys it: {'; '.join(plan.changes)}"
-    if plan.unknown is not None:
-        return (
-            f"whether profile {profile} has this definition is unknown: it pins revision "
-            f"{plan.unknown} of the topic, whose text AIRS does not show{remedy}"
+_UNKNOWN = "whether the profile has this definition is unknown"
+
+
+def _doubt(plan: Plan | None) -> Doubt | None:
+    """Return why it is unknown whether the profile has the definition; None if it is known.
+
+    Without a service account nothing can be looked up, and verdicts are recorded as in the app.
+    """
+    if plan is None:
+        return Doubt(f"{_UNKNOWN}: no service account is set, so it is not looked up", False)
+    if plan.unknown is None:
+        return None
+    revision = f"revision {plan.unknown} of the topic, whose text AIRS does not show"
+    return Doubt(f"{_UNKNOWN}: it has {revision}")
+
+
+def _refusal(profile: str, plan: Plan, job: ScanJob) -> str:
+    """Return why verdicts of the profile would not be about this definition, and remedies."""
+    words, topic = job.guardrail_words, str(job.topic_path)
+    deploy = shlex.join(["guardtui", "topics", "apply", topic, *words])
+    get = shlex.join(["guardtui", "topics", "get", job.topic.name, *words])
+    source = job.prompts.source
+    prompts = source if Path(source).exists() else "-"
+    measure = shlex.join(["guardtui", "eval", "deployed.yaml", "--prompts", prompts])
+    remedies = [f"to deploy this one: {deploy}"]
+    if plan.is_newest:
+        remedies.append(
+            f"to measure that of the profile: {get} > deployed.yaml && "
+            f"{measure} {shlex.join(words)}".rstrip()
         )
-    return (
-        f"profile {profile} does not have this definition: the verdicts are on what it has{remedy}"
-    )
+    lines = (f"profile {profile} has another definition: {plan.difference}", "nothing was scanned")
+    return "\n  ".join((*lines, *remedies))
 
 
 def _duration(seconds: float) -> str:

@@ -41,8 +41,8 @@ class EngineRun:
     encoder: str | None
     threshold: Wanted
     workers: AbstractContextManager[EncodeChunks]
-    other_definition = False
     remote = False
+    doubt = None
     template = ""
     stored_template = None
 

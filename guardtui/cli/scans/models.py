@@ -60,8 +60,8 @@ class ModelRun:
     options: ModelOptions
     wanted: Wanted
     fresh: bool
-    other_definition = False
     remote = True
+    doubt = None
 
     @property
     def template(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -35,9 +35,18 @@ BeginCheck: TypeAlias = "Callable[[ScannerSettings, NDArray[np.bool_], int], Awa
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why verdicts may be of another definition, in a clause; and whether they stay unrecorded."""
+
+    text: str
+    prevents_record: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ScanJob:
     """A topic and the prompts to scan (`rows` intp, None: all) with the rest of its profile.
 
+    `guardrail_words` are the flags of a command that choose the guardrail.
     `baseline` is what the result is compared with. `repeated` returns the rows to scan again after
     the first of the `epochs`, None all of them. With a `begin`, which gets the scanner's settings,
     the cached prompts (bool [N]) and the number of epochs, a check of the likely flips chooses the
@@ -55,6 +64,7 @@ class ScanJob:
     rows: NDArray[np.intp] | None = None
     begin: BeginCheck | None = None
     ended: Callable[[Evaluation], None] | None = None
+    guardrail_words: Sequence[str] = ()
 
     @property
     def scanned(self) -> PromptSet:
@@ -81,19 +91,16 @@ class ScanRun(Protocol):
         """Whether another run may get missing verdicts."""
 
     @property
-    def other_definition(self) -> bool:
-        """Whether the evaluation was of another definition, which the guardrail was seen to have.
-
-        Known after `evaluate`.
-        """
-
-    @property
     def template(self) -> str:
         """Text of the template of a request, "" for none."""
 
     @property
     def stored_template(self) -> tuple[str, str] | None:
         """Id and text of the template that verdicts depend on, for the session."""
+
+    @property
+    def doubt(self) -> Doubt | None:
+        """Why it is unknown whether the verdicts are of the definition, once it was evaluated."""
 
     @property
     def guardrail(self) -> Guardrail:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from guardtui.app.airs.profile_changes import Placement, ProfileChanges, ShowChanges
-from guardtui.app.airs.revert_steps import command_line
+from guardtui.app.airs.revert_steps import revert_line
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.airs_service import (
     airs_option,
@@ -127,8 +127,7 @@ async def _apply(
     """Apply the plan, journaling before each step. Raises `InputError`, `AirsError`."""
     # Before anything is sent: nothing may change without an undo journal.
     journal = changes.journal(connection)
-    line = command_line("revert", path, connection)
-    remedy = f"\n  '{line}' takes back what was done of it"
+    remedy = f"\n  '{revert_line(path, connection)}' takes back what was done of it"
     try:
         return await changes.apply(connection, topic, plan, placement, journal)
     except asyncio.CancelledError:

@@ -17,8 +17,9 @@ from guardtui.cli.airs_service import (
     open_management,
     settings_of,
 )
+from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import GuardrailFlags
-from guardtui.cli.options import FILE, json_option
+from guardtui.cli.options import FILE, exits, json_option
 from guardtui.cli.output import table, write
 from guardtui.cli.scans.airs import require_sendable
 from guardtui.cli.topics.apply import apply_
@@ -34,11 +35,17 @@ from guardtui.scanners.airs.models import CustomTopic
 
 
 @click.group("topics")
+@exits(
+    {
+        Exit.BAD_INPUT: "bad input, or an unknown topic or profile",
+        Exit.NOT_COMPLETED: "the service failed",
+    }
+)
 def command() -> None:
     """Manage the custom topics of AIRS: list, get, create, apply, revert, delete.
 
     These commands need a service account: PANW_MGMT_CLIENT_ID, PANW_MGMT_CLIENT_SECRET and
-    PANW_MGMT_TSG_ID. Exit code 2: bad input, or an unknown topic or profile. 3: the service failed.
+    PANW_MGMT_TSG_ID.
     """
 
 

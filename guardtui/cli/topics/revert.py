@@ -11,7 +11,7 @@ from guardtui.app.airs.profile_changes import ProfileChanges, ShowChanges
 from guardtui.app.airs.revert_steps import (
     RevertStep,
     UnreadableJournalError,
-    command_line,
+    revert_line,
     steps_back,
 )
 from guardtui.cli import diagnostics, signals
@@ -91,10 +91,9 @@ async def _revert(
         with failures_told(f"{so_far}; the rest was not reverted" if so_far else "not reverted"):
             return await changes.revert(connection, step)
     except asyncio.CancelledError:
-        line = command_line("revert", path, connection)
         diagnostics.note(
             "interrupted: the profile may be reverted, and the topic's text not yet\n"
-            f"  '{line}' reverts the rest"
+            f"  '{revert_line(path, connection)}' reverts the rest"
         )
         raise
 

@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.widgets.option_list import Option
 
 from guardtui.app.services import Services
+from guardtui.app.state import AppState
 from guardtui.domain.comparison import Comparison, compare
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.series import BestOfSeries
@@ -86,8 +87,8 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
                 page.border_subtitle = "Esc"
                 yield Static(_NOTHING)
                 return
-            if self._plateau:
-                yield Static(themed(Text(f"⚠ plateau: {PLATEAU_ADVICE}", "$text-warning")))
+            plateau = Text(f"⚠ plateau: {PLATEAU_ADVICE}", "$text-warning")
+            yield Static(themed(plateau), id="history-plateau")
             yield Static("", id="history-chart")
             yield Static("", id="history-head")
             yield OptionList(*(Option("") for _ in self._entries), compact=True)
@@ -109,9 +110,44 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw)
 
+    async def update(
+        self,
+        entries: Sequence[HistoryEntry],
+        marks: Mapping[str, Sequence[str]],
+        plateau: bool,
+        series: BestOfSeries | None,
+    ) -> None:
+        """Show what was recorded meanwhile; the highlighted and the marked entries stay."""
+        if self._ended or not self.is_mounted:
+            return
+        highlighted = self._entries[self._index()].name if self._entries else ""
+        self._all, self._marks, self._plateau, self._series = list(entries), marks, plateau, series
+        known = {entry.name: entry for entry in self._all}
+        self._marked = [known[entry.name] for entry in self._marked if entry.name in known]
+        if not self._entries:
+            self._entries = self._all
+            await self.recompose()
+            self.on_mount()
+        self._list_entries(highlighted)
+
+    def _list_entries(self, highlighted: str = "") -> None:
+        """List the entries that the filter shows; all if there are none."""
+        shown = [entry for entry in self._all if self._filter in (None, entry.decision)]
+        if not shown:
+            shown, self._filter = self._all, None
+        self._entries = shown
+        title = "History" if self._filter is None else f"History: {self._filter} only"
+        self.query_one(".page").border_title = title
+        self._list.clear_options()
+        self._list.add_options(Option("") for _ in shown)
+        names = [entry.name for entry in reversed(shown)]
+        self._list.highlighted = names.index(highlighted) if highlighted in names else 0
+        self._draw()
+
     def _draw(self) -> None:
         if not self.is_mounted or not self.query("#history-head"):
             return  # it is empty, or is being closed
+        self.query_one("#history-plateau").display = self._plateau
         width = self._list.scrollable_content_region.width
         keys = _KEYS if width > len(_KEYS) else _SHORT_KEYS
         self.query_one(".page").border_subtitle = keys
@@ -174,15 +210,7 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
         decided = {entry.decision for entry in self._all}
         filters = [None, *(decision for decision in Decision if decision in decided)]
         self._filter = filters[(filters.index(self._filter) + 1) % len(filters)]
-        self._entries = [
-            entry for entry in self._all if self._filter is None or entry.decision is self._filter
-        ]
-        title = "History" if self._filter is None else f"History: {self._filter} only"
-        self.query_one(".page").border_title = title
-        self._list.clear_options()
-        self._list.add_options(Option("") for _ in self._entries)
-        self._list.highlighted = 0
-        self._draw()
+        self._list_entries()
 
     @work(exclusive=True, group="history")
     async def action_compare(self) -> None:
@@ -220,26 +248,53 @@ def _compared(before: HistoryEntry, after: HistoryEntry) -> Comparison | None:
 class HistoryFeature:
     """Shows the history, and does what the author wants with one of its entries."""
 
+    follows = "iterations", "pinned"
+
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
+        self._dialog: HistoryDialog | None = None
         self.actions: Mapping[str, ActionMethod] = {
             "show_history": window.action(self.show_history)
         }
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Show in the open history what another program recorded."""
+        if self._dialog is not None and (old.iterations, old.pinned) != (
+            new.iterations,
+            new.pinned,
+        ):
+            self._window.start(self._update(self._dialog), group="open history", exclusive=True)
+
+    async def _update(self, dialog: HistoryDialog) -> None:
+        content = await self._content()
+        if dialog is self._dialog:
+            await dialog.update(*content)
+
+    async def _content(
+        self,
+    ) -> tuple[list[HistoryEntry], dict[str, list[str]], bool, BestOfSeries | None]:
+        """Return the entries, their marks, whether there is a plateau, and the series."""
+        services, session = self._services, self._services.session
+        # The definition in the editor is on the main screen, with its figures.
+        measured = [one for one in services.measured.listed() if one.topic != session.topic]
+        iterations = list(session.iterations)
+        entries = await asyncio.to_thread(history, iterations, measured)
+        series = await asyncio.to_thread(series_of, iterations, session.best)
+        return entries, history_marks(session), session.plateau, series
 
     async def show_history(self) -> None:
         """Show the history; restore or pin the entry that the author chose."""
         services = self._services
         await services.editing.finish_typing()
         await services.decisions.learn()
-        session = services.session
-        # The definition in the editor is on the main screen, with its figures.
-        measured = [one for one in services.measured.listed() if one.topic != session.topic]
-        entries = await asyncio.to_thread(history, list(session.iterations), measured)
+        entries, marks, plateau, series = await self._content()
         prompts = services.state.evaluated or services.state.prompts
-        marks = history_marks(session)
-        series = await asyncio.to_thread(series_of, list(session.iterations), session.best)
-        dialog = HistoryDialog(entries, session.topic, prompts, marks, session.plateau, series)
-        request = await self._window.show(dialog)
+        topic = services.session.topic
+        self._dialog = HistoryDialog(entries, topic, prompts, marks, plateau, series)
+        try:
+            request = await self._window.show(self._dialog)
+        finally:
+            self._dialog = None
         if request is None:
             return
         wanted, entry = request

@@ -18,7 +18,8 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.history import Figures, MeasuredDefinition, add_measured, history
-from guardtui.session.session import Decision
+from guardtui.session.session import Decision, Recorder
+from guardtui.session.store import SessionStore
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.history.dialog import HistoryDialog
@@ -302,6 +303,47 @@ async def test_the_filter_shows_the_entries_of_one_decision(topic_path: Path) ->
         assert names() == everything
 
     await history_of(topic_path, run)
+
+
+async def test_open_history_shows_what_another_program_does_and_keeps_the_selected_row(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        dialog = app.screen
+        assert isinstance(dialog, HistoryDialog)
+        await pilot.press("down", "m")
+        store = SessionStore(topic_path)
+        theirs = store.iterations()[-1]
+        other = evaluation(main.services.workspace, "by a command", (1,) * 8)
+        store.add_iteration(replace(theirs, evaluation=other, by=Recorder.COMMAND))
+        store.decide(3, Decision.DISCARD)
+        store.pin(1)
+        await until(pilot, lambda: "#4" in frame(app))
+        await until(pilot, lambda: dialog._marks.get("#1", []) == ["best", "baseline"])
+        assert dialog._entries[dialog._index()].name == "#2"
+        assert [entry.name for entry in dialog._marked] == ["#2"]
+        assert "✗ discard" in next(line for line in frame(app).splitlines() if "#3 " in line)
+        await pilot.press("f", "f", "f")
+        await until(pilot, lambda: "History: undecided only" in frame(app))
+        store.decide(4, Decision.KEEP)
+        await until(pilot, lambda: "#4" not in frame(app))
+
+    await history_of(topic_path, run)
+
+
+async def test_empty_history_that_is_open_shows_the_first_iteration(topic_path: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
+    async with app.run_test() as pilot:
+        main = main_screen(app)
+        await until(pilot, lambda: settled(main))
+        dialog = HistoryDialog([], main.services.session.topic, main.state.prompts, {})
+        app.push_screen(dialog)
+        await until(pilot, lambda: "No iterations yet" in frame(app))
+        entries = history(main.services.session.iterations, [])
+        await dialog.update(entries, {"#0": ["best"]}, False, None)
+        await until(pilot, lambda: "#0" in frame(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, AnswersDialog))
 
 
 async def test_a_definition_measured_at_a_pause_is_in_the_history(topic_path: Path) -> None:

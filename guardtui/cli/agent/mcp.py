@@ -1,0 +1,48 @@
+"""`guardtui agent mcp`: the refinement loop for a coding agent, as a server of its tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from guardtui.cli.diagnostics import InputError
+from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
+from guardtui.cli.options import FILE
+
+
+@click.command("mcp")
+@click.argument("topic", type=FILE)
+@click.option("--prompts", type=FILE, required=True, metavar="FILE", help="Labelled prompts.")
+@guardrail_option()
+@click.option(
+    "--allow-write",
+    "writes",
+    is_flag=True,
+    help="Record each evaluation, and let the agent keep and discard iterations.",
+)
+def command(topic: Path, prompts: Path, guardrail: GuardrailFlags, writes: bool) -> None:
+    """Let a coding agent refine a topic, by the Model Context Protocol.
+
+    Needs the extra: pip install "guardtui[mcp]". A client of the protocol starts this command and
+    speaks with it on standard input and output: the tools evaluate, mistakes, compare, ideas, keep,
+    discard and history work on the topic's session, as the app and 'guardtui history' do.
+    """
+    try:
+        import mcp  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"the package {error.name or 'mcp'}, which speaks with agents, is missing\n"
+            "  pip install 'guardtui[mcp]'"
+        ) from error
+    if str(prompts) == "-":
+        raise click.UsageError("--prompts: standard input is for the agent: name a file")
+    from guardtui.app.agent.loop import AgentFiles, AgentLoop
+    from guardtui.cli import signals
+    from guardtui.cli.agent.mcp_server import server_of
+
+    chosen, encoder, _ = guardrail.with_encoder(topic)
+    if chosen.kind != "engine":
+        raise InputError(f"{chosen.title}: only the engine can be asked here")
+    loop = AgentLoop(AgentFiles(topic, prompts), encoder=encoder, writes=writes)
+    signals.run(server_of(loop).run_stdio_async())

@@ -1,0 +1,187 @@
+"""The loop of an agent: what it answers and records, and when its decisions are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guardtui.app.agent.loop import AgentError, AgentFiles, AgentLoop, OutdatedError
+from guardtui.app.editing.iteration_decisions import (
+    HistoryError,
+    IterationDecisions,
+    NotShownError,
+)
+from guardtui.domain.errors import GuardtuiError
+from guardtui.files.topic_files import load_topic
+from guardtui.session.session_file import session_file
+from guardtui.session.store import SessionStore
+
+TOPIC = """# mine
+name: Tax
+description: {}
+examples:
+- how do I pay tax
+- tax rates
+"""
+FIRST, BETTER, WORSE = (
+    "Bread and dragons",
+    "Income tax, tax refunds and tax returns",
+    "Bread, dragons and cakes",
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> AgentFiles:
+    subjects = ("income tax", "a tax refund", "my tax return", "bread", "dragons", "the train")
+    rows = [f"{subjects[row % 6]} {row},{str(row % 6 < 3).lower()}" for row in range(240)]
+    (tmp_path / "t.csv").write_text("\n".join(["prompt,expected", *rows, ""]))
+    (tmp_path / "t.yaml").write_text(TOPIC.format(FIRST))
+    return AgentFiles(tmp_path / "t.yaml", tmp_path / "t.csv")
+
+
+def loop_of(files: AgentFiles, *, writes: bool = True) -> AgentLoop:
+    return AgentLoop(files, encoder="static", writes=writes)
+
+
+async def decisions_of(loop: AgentLoop) -> list[tuple[int, str, str]]:
+    answer = await loop.history()
+    return [(one["number"], one["decision"], one["by"]) for one in answer["iterations"]]
+
+
+async def test_trials_are_recorded_undecided_and_a_keep_writes_the_topic_file(
+    files: AgentFiles,
+) -> None:
+    loop = loop_of(files)
+    before = files.topic.read_text()
+    assert (await loop.evaluate())["iteration"] == 0
+    trial = await loop.evaluate(description=BETTER)
+    assert (trial["iteration"], trial["baseline"], trial["complete"]) == (1, 0, True)
+    assert trial["metrics"]["coverage"] > 0.9
+    assert files.topic.read_text() == before
+    assert await decisions_of(loop) == [(0, "keep", "agent"), (1, "undecided", "agent")]
+    kept = await loop.keep()
+    assert (kept["iterations"][0]["decision"], kept["definition"]["description"]) == (
+        "keep",
+        BETTER,
+    )
+    assert files.topic.read_text() == TOPIC.format(BETTER)
+    await loop.evaluate(description=WORSE)
+    with pytest.raises(NotShownError, match="an agent cannot keep it") as refused:
+        await loop.keep()
+    assert "--anyway" not in str(refused.value)
+    assert (await loop.discard())["iterations"][0]["decision"] == "discard"
+    assert load_topic(files.topic).topic.description == BETTER
+
+
+async def test_first_trial_of_an_edited_definition_is_not_kept(files: AgentFiles) -> None:
+    loop = loop_of(files)
+    await loop.evaluate(description=BETTER)
+    assert await decisions_of(loop) == [(0, "undecided", "agent")]
+
+
+async def test_without_leave_to_write_nothing_is_written(files: AgentFiles) -> None:
+    loop = loop_of(files, writes=False)
+    trial = await loop.evaluate(description=BETTER)
+    assert (trial["iteration"], trial["metrics"]["coverage"] > 0.9) == (None, True)
+    for decide in (loop.keep, loop.discard):
+        with pytest.raises(AgentError, match="--allow-write"):
+            await decide()
+    assert not session_file(files.topic).exists()
+    assert (await loop.history())["iterations"] == []
+
+
+async def test_decision_prepared_on_an_older_state_is_refused_once_with_the_newer_state(
+    files: AgentFiles,
+) -> None:
+    loop = loop_of(files)
+    await loop.evaluate()
+    await loop.evaluate(description=WORSE)
+    await loop.evaluate(description=BETTER)
+    author = IterationDecisions(files.topic, files.prompts)
+    author.discard(author.chosen(1))
+    author.pin(0)
+    files.topic.write_text(files.topic.read_text().replace("tax rates", "tax rules"))
+    await loop.mistakes("fp")  # shows nothing of the state
+    with pytest.raises(OutdatedError) as refused:
+        await loop.keep()
+    for change in ("#1 is discard now, and was undecided", "pinned #0", "another definition"):
+        assert change in str(refused.value)
+    answer: dict[str, Any] = refused.value.answer
+    assert [(one["number"], one["decision"]) for one in answer["iterations"]] == [(1, "discard")]
+    assert answer["definition"]["examples"][1] == "tax rules"
+    # The author's own words would be lost, which no state explains away.
+    with pytest.raises(AgentError, match="no iteration has"):
+        await loop.keep()
+    files.topic.write_text(TOPIC.format(FIRST))
+    with pytest.raises(OutdatedError, match="topic file"):
+        await loop.keep()
+    assert (await loop.keep())["iterations"][0]["decision"] == "keep"
+
+
+async def test_evaluation_and_history_show_what_the_author_did(files: AgentFiles) -> None:
+    loop = loop_of(files)
+    await loop.evaluate()
+    trial = await loop.evaluate(description=BETTER)
+    assert "changes" not in trial
+    IterationDecisions(files.topic, files.prompts).pin(0)
+    trial = await loop.evaluate(description=BETTER)
+    assert trial["changes"] == ["the author pinned #0 as the baseline"]
+    IterationDecisions(files.topic, files.prompts).pin(None)
+    await loop.history()
+    assert (await loop.keep())["iterations"][0]["number"] == 1
+
+
+async def test_better_trial_is_not_discarded_and_not_the_best_one(files: AgentFiles) -> None:
+    loop = loop_of(files)
+    await loop.evaluate()
+    with pytest.raises(HistoryError, match="nothing to discard"):
+        await loop.discard()
+    await loop.evaluate(description=BETTER)
+    with pytest.raises(AgentError, match=r"Coverage is greater.*\n.*the author decides"):
+        await loop.discard()
+
+
+async def test_compare_mistakes_and_ideas(files: AgentFiles) -> None:
+    loop = loop_of(files)
+    with pytest.raises(AgentError, match="nothing was evaluated"):
+        await loop.mistakes("fn")
+    await loop.evaluate()
+    await loop.evaluate(description=BETTER)
+    compared = await loop.compare(1, 0)
+    assert (compared["baseline"], len(compared["broke"]) > 0) == (1, True)
+    page = await loop.mistakes("broke", iteration=1)
+    assert page["prompts"] == []
+    page = await loop.mistakes("fn", 2, iteration=0)
+    assert (page["page"], page["prompts"]) == (2, page["prompts"])
+    assert isinstance((await loop.ideas())["ideas"], list)
+
+
+async def test_bad_requests_are_explained(files: AgentFiles) -> None:
+    loop = loop_of(files)
+    await loop.evaluate()
+    with pytest.raises(GuardtuiError, match="no iteration 7"):
+        await loop.keep(7)
+    with pytest.raises(GuardtuiError, match="no iteration 7"):
+        await loop.mistakes("fp", iteration=7)
+    with pytest.raises(GuardtuiError, match="iteration 7"):
+        await loop.compare(0, 7)
+    files.topic.write_text("name: [")
+    with pytest.raises(GuardtuiError, match=r"t\.yaml:1"):
+        await loop.evaluate()
+
+
+async def test_limits_of_airs_are_a_warning_for_the_engine(files: AgentFiles) -> None:
+    trial = await loop_of(files).evaluate(description="tax " * 100)
+    assert any("would reject" in warning for warning in trial["warnings"])
+
+
+async def test_changed_prompt_file_is_read_anew(files: AgentFiles) -> None:
+    loop = loop_of(files)
+    await loop.evaluate()
+    files.prompts.write_text(files.prompts.read_text() + "a tax bill,true\n")
+    await loop.evaluate()
+    store = SessionStore(files.topic)
+    assert [len(one.evaluation.keys) for one in store.iterations()] == [240, 241]
+    assert await decisions_of(loop) == [(0, "keep", "agent"), (1, "undecided", "agent")]
