@@ -139,7 +139,15 @@ def test_report_and_exit_code_stay_where_the_session_cannot_be_written(
     sessions = session_file(cloud.folder / "topic.yaml")
     before = sessions.read_bytes()
     with full_disk():
-        done = run(*NAMED, "--fresh", "--min-coverage", "0.9", "--require-significant", **cloud.all)
+        done = run(
+            *NAMED,
+            "--fresh",
+            "--record",
+            "--min-coverage",
+            "0.9",
+            "--require-significant",
+            **cloud.all,
+        )
     assert done.code == 4
     assert "Coverage is" in done.out
     (line,) = [line for line in done.err.splitlines() if "not recorded" in line]
