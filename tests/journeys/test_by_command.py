@@ -206,3 +206,20 @@ def test_other_guardrails_need_no_apply(
         decided.append(decides(shell))
     assert decided == ["keep", "discard", "keep"]
     assert load_topic(path).topic == topic
+
+
+def test_iteration_without_some_verdicts_is_kept_once_the_same_eval_has_asked_for_them(
+    folder: Path, cloud: Cloud, shell: Shell
+) -> None:
+    shell.environment |= cloud.variables
+    scan = ("eval", "tax.yaml", "--prompts", "tax.csv", "--guardrail", "airs")
+    shell.runs("topics", "apply", "tax.yaml", "--yes").exits(0)
+    request(f"{cloud.url}/_sandbox/faults", {"faults": ["topic-error@sync=every:3"]})
+    shell.runs(*scan).exits(3).prints("recorded as #0, 2 prompts without a verdict")
+    shell.runs("history", "keep", "tax.yaml").exits(3)
+    shell.prints("2 of 8 prompts have no verdict", "the same 'guardtui eval' asks only the missing")
+    request(f"{cloud.url}/_sandbox/faults", {"faults": []})
+    before = cloud.calls
+    shell.runs(*scan).exits(0).prints("recorded as #0 (keep)")
+    assert cloud.calls - before == LOOKUP + Counter({"sync": 2})
+    shell.runs("history", "keep", "tax.yaml").exits(0)
