@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -25,7 +26,7 @@ from tests.app.headless import Loop
 from tests.cli.sandbox_server import request, sandbox_server
 from tests.journeys.shell import Shell
 
-PROMPTS = 200
+PROMPTS = 100
 OWN = "Advice on a person's own taxes: what to deduct, declare or pay"
 LAW = "Tax law, dates, rates and history"
 WORK = "Advice for me or my business on what to claim, write off, report, sell, gift or pay"
@@ -67,6 +68,16 @@ def running() -> Iterator[Cloud]:
         yield Cloud(url)
 
 
+@pytest.fixture(autouse=True)
+def every_other_prompt(folder: Path) -> None:
+    """Leave half of the prompts of the sample, which suffice to show what is better."""
+    path = folder / "tax-advice.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows[::2]])
+
+
 @pytest.fixture
 def cloud() -> Iterator[Cloud]:
     with running() as cloud:
@@ -106,7 +117,7 @@ def decides(shell: Shell) -> str:
     """Keep the newest iteration or, where that is refused, discard it."""
     if shell.runs("history", "keep", "tax-advice.yaml").code == 0:
         return "keep"
-    shell.exits(4).runs("history", "discard", "tax-advice.yaml").exits(0)
+    shell.exits(4).runs("history", "discard", "tax-advice.yaml", "--yes").exits(0)
     return "discard"
 
 
@@ -121,7 +132,7 @@ async def by_the_app(folder: Path, cloud: Cloud) -> list[Iteration]:
             app.author.answers = [scan]
             app.services.scans.scan()
             await app.settle()
-            app.author.answers = []
+            app.author.answers = [True]
             decide = app.services.decisions
             await (decide.keep() if decision == "keep" else decide.discard())
             await app.settle()
