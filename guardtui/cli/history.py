@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,13 @@ from guardtui.cli.output import table, write
 
 if TYPE_CHECKING:
     from guardtui.app.editing.iteration_decisions import IterationDecisions
-    from guardtui.session.session import Iteration
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.session.experiments import ExperimentRecord
+    from guardtui.session.session import Iteration, Session
 
 _HEADER = (
     "#",
+    "★◆",
     "decision",
     "coverage",
     "95 % interval",
@@ -28,18 +32,24 @@ _HEADER = (
     "recorded",
     "guardrail",
 )
+_LEGEND = "★ best, ◆ baseline, each of its guardrail"
 _YES = "give --yes to answer yes"
 _UNANSWERED = {Exit.BAD_INPUT: "bad input, or a question without --yes"}
 
 
-class _Number(click.IntRange):
-    """The number of an iteration."""
+class _IterationNumber(click.IntRange):
+    """The number of an iteration, which comes before the topic file."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            self.fail(f"{value!r} is not the number of an iteration", param, ctx)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if not str(value).lstrip("-").isdecimal():
+            name = ctx.info_name if ctx is not None else ""
+            self.fail(
+                f"{value!r} is not the number of an iteration: first the number, then the topic "
+                f"file, as in 'guardtui history {name} 3 topic.yaml'",
+                param,
+                ctx,
+            )
+        return int(super().convert(value, param, ctx))
 
 
 @click.group("history")
@@ -70,10 +80,11 @@ def _common(function: Function) -> Function:
 _iteration_option = click.option(
     "--iteration",
     "number",
-    type=_Number(0),
+    type=click.IntRange(0),
     metavar="N",
     help="The iteration (default: the newest of the topic file's definition).",
 )
+_number_argument = click.argument("number", type=_IterationNumber(0), metavar="N")
 _yes_option = click.option("--yes", "-y", is_flag=True, help="Answer every question with yes.")
 
 
@@ -83,19 +94,38 @@ _yes_option = click.option("--yes", "-y", is_flag=True, help="Answer every quest
 def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     """List the iterations, oldest first; with --prompts those on that prompt set."""
     from guardtui.app.editing.iteration_decisions import no_session
+    from guardtui.domain.guardrail import guardrail_text
+    from guardtui.domain.prompts import PromptSetError
     from guardtui.files.inputs import load_inputs
+    from guardtui.files.problems import FileError
+    from guardtui.session.experiments import ExperimentLog
+    from guardtui.session.prompt_file import load_prompts_of
     from guardtui.session.report_reader import recorded_topics
+    from guardtui.session.session import Session
     from guardtui.session.store import SessionStore
 
     if topic.name not in recorded_topics(topic.parent):
         raise no_session(topic)
-    iterations: Sequence[Iteration] = SessionStore(topic, reading=True).iterations()
+    store = SessionStore(topic, reading=True)
+    iterations: Sequence[Iteration] = store.iterations()
+    current = None
     if prompts is not None:
-        fingerprint = load_inputs(topic, prompts)[1].fingerprint
-        iterations = [one for one in iterations if one.evaluation.prompt_set == fingerprint]
+        current = load_inputs(topic, prompts)[1]
+    else:
+        with suppress(FileError, PromptSetError):  # a prompt file may be gone
+            current = load_prompts_of(topic, store)
+    session = Session(iterations[-1].evaluation.topic, iterations, store.pinned(), current)
+    experiments = ExperimentLog(store).experiments()
+    if current is not None and prompts is not None:
+        own = current.fingerprint
+        iterations = [one for one in iterations if one.evaluation.prompt_set == own]
+        experiments = [one for one in experiments if one.prompt_set == own]
         if not iterations:
             note(f"no iteration is on {prompts}")
-    _print(iterations, format_name)
+    _print(iterations, format_name, session, experiments, current)
+    if format_name != "json":
+        for record in experiments:
+            note(f"{record.created}: {record.text}; {guardrail_text(record.settings)}")
 
 
 @command.command("keep")
@@ -130,7 +160,7 @@ def keep(
     if not anyway:
         decisions.require_progress(iteration)
     if _may_overwrite(decisions, iteration, yes):
-        _print([decisions.keep(iteration)], format_name)
+        _print([decisions.keep(iteration)], format_name, decisions.session)
         note(f"kept as #{iteration.number}, and in {topic}")
 
 
@@ -154,7 +184,7 @@ def discard(
     if objection and not agrees(f"{objection} Discard anyway?", yes=yes, remedy=_YES):
         return
     discarded, restored = decisions.discard(iteration)
-    _print([discarded], format_name)
+    _print([discarded], format_name, decisions.session)
     back = (
         f"back to #{best.number}" if restored else f"{topic} has another definition, and keeps it"
     )
@@ -164,7 +194,7 @@ def discard(
 
 
 @command.command("restore")
-@click.argument("number", type=_Number(0), metavar="N")
+@_number_argument
 @click.argument("topic", type=FILE)
 @_yes_option
 @_common
@@ -175,12 +205,12 @@ def restore(number: int, topic: Path, yes: bool, prompts: Path | None, format_na
     iteration = decisions.chosen(number)
     if _may_overwrite(decisions, iteration, yes):
         decisions.restore(iteration)
-        _print([iteration], format_name)
+        _print([iteration], format_name, decisions.session)
         note(f"{topic} has the definition of #{number}")
 
 
 @command.command("pin")
-@click.argument("number", type=_Number(0), metavar="N")
+@_number_argument
 @click.argument("topic", type=FILE)
 @_common
 def pin(number: int, topic: Path, prompts: Path | None, format_name: str) -> None:
@@ -188,7 +218,7 @@ def pin(number: int, topic: Path, prompts: Path | None, format_name: str) -> Non
     decisions = _opened(topic, prompts)
     iteration = decisions.chosen(number)
     decisions.pin(number)
-    _print([iteration], format_name)
+    _print([iteration], format_name, decisions.session)
     note(f"baseline: #{number} (pinned)")
 
 
@@ -200,7 +230,7 @@ def unpin(topic: Path, prompts: Path | None, format_name: str) -> None:
     decisions = _opened(topic, prompts)
     decisions.pin(None)
     baseline = decisions.session.baseline
-    _print([] if baseline is None else [baseline], format_name)
+    _print([] if baseline is None else [baseline], format_name, decisions.session)
     note(
         f"baseline: {'none yet' if baseline is None else f'#{baseline.number}'} (the last kept one)"
     )
@@ -226,25 +256,51 @@ def _may_overwrite(decisions: IterationDecisions, iteration: Iteration, yes: boo
     )
 
 
-def _print(iterations: Sequence[Iteration], format_name: str) -> None:
+def _print(
+    iterations: Sequence[Iteration],
+    format_name: str,
+    session: Session,
+    experiments: Sequence[ExperimentRecord] = (),
+    current: PromptSet | None = None,
+) -> None:
+    """Print iterations of a session; `current` are the prompts that one column is named after."""
     if format_name == "json":
         from guardtui.reports.history import KIND, History
         from guardtui.reports.json_data import encode
 
-        write(encode(KIND, History.of(iterations)))
-    else:
-        write(table([_cells(iteration) for iteration in iterations], _HEADER))
+        write(encode(KIND, History.of(iterations, session, experiments)))
+        return
+    from guardtui.session.history import best_and_baselines
+
+    best, baselines = best_and_baselines(session)
+    header, rows = list(_HEADER), [_cells(iteration, best, baselines) for iteration in iterations]
+    if len({iteration.evaluation.prompt_set for iteration in iterations}) > 1:
+        header.append("prompts")
+        for row, iteration in zip(rows, iterations, strict=True):
+            row.append(_prompts_name(iteration, current))
+    write(table(rows, header))
+    if any(row[1] for row in rows):
+        note(_LEGEND)
 
 
-def _cells(iteration: Iteration) -> list[str]:
+def _prompts_name(iteration: Iteration, current: PromptSet | None) -> str:
+    """Return the name of the current prompt file, or number and fingerprint of other prompts."""
+    evaluation = iteration.evaluation
+    if current is not None and evaluation.prompt_set == current.fingerprint:
+        return Path(current.source).name
+    return f"{len(evaluation.keys):,} prompts, {evaluation.prompt_set[:8]}"
+
+
+def _cells(iteration: Iteration, best: Container[int], baselines: Container[int]) -> list[str]:
     from guardtui.domain.figures import interval_text, rate_text
     from guardtui.domain.guardrail import guardrail_text
     from guardtui.domain.statistics import rate_intervals
 
-    evaluation = iteration.evaluation
+    evaluation, number = iteration.evaluation, iteration.number
     metrics, fitted = evaluation.metrics, evaluation.settings.has_fitted_threshold
     return [
-        str(iteration.number),
+        str(number),
+        "★" * (number in best) + "◆" * (number in baselines),
         iteration.decision.value,
         rate_text(metrics.coverage),
         interval_text(rate_intervals(metrics, fitted=fitted)["coverage"]),

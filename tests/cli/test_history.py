@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
+from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.files.topic_files import load_topic
+from guardtui.session.experiments import ExperimentLog, ExperimentRecord
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
 from tests.cli.conftest import Result, Run, full_disk
+from tests.guardrails import airs_settings
 
 TOPIC = """# mine
 name: Tax
@@ -87,7 +92,7 @@ def test_loop_of_edit_eval_keep_and_discard_without_the_app(run: Run, topic: Pat
     ]
     assert list(found[0]) == [
         *("number", "decision", "guardrail", "coverage", "tpr", "tnr", "interval"),
-        *("definition", "recorded_at", "by"),
+        *("definition", "recorded_at", "by", "prompt_set", "best", "baseline"),
     ]
     assert "nothing to discard: #1 is the best" in run("history", "discard", "t.yaml").err
     assert run("export", "t.yaml", "--iteration", "2").code == 0
@@ -135,6 +140,8 @@ def test_restore_pin_and_unpin(run: Run, topic: Path) -> None:
         (("keep", "t.yaml", "--iteration", "7"), "no iteration 7"),
         (("list", "none.yaml"), "none.yaml: no such file"),
         (("keep", "other.yaml"), "other.yaml: nothing is recorded"),
+        (("restore", "t.yaml", "0"), "'guardtui history restore 3 topic.yaml'"),
+        (("pin", "t.yaml", "0"), "first the number, then the topic file"),
         (
             ("keep", "t.yaml", "--prompts", "other.csv"),
             "is in no iteration on other.csv",
@@ -159,7 +166,44 @@ def test_engine_is_recorded_only_on_request_and_list_is_by_prompts(run: Run, top
     Path("other.csv").write_text("prompt,expected\ntax,true\nbread,false\n")
     run(*EVAL, "--record", "--prompts", "other.csv")
     assert [one["number"] for one in listed(run, "--prompts", "other.csv")] == [1]
-    assert len(listed(run)) == 2
+    assert len({one["prompt_set"] for one in listed(run)}) == 2
+    table = run("history", "list", "t.yaml").out.splitlines()
+    assert [line.split("\t")[-1].split(",")[0] for line in table] == ["60 prompts", "other.csv"]
+
+
+def test_list_marks_best_and_baseline_of_each_guardrail_and_has_experiments(
+    run: Run, topic: Path
+) -> None:
+    for description in (BETTER, WORSE):
+        write(description)
+        run(*EVAL, "--record")
+        run("history", "keep", "t.yaml", "--anyway")
+    found = listed(run)
+    assert [(one["best"], one["baseline"]) for one in found] == [(True, False), (False, True)]
+    first = SessionStore(topic).iterations()[0].evaluation
+    scanned = replace(first, settings=airs_settings("prod"))
+    record_evaluation(EvaluatedFiles(topic, Path("t.csv"), AS_WRITTEN), scanned)
+    ExperimentLog(SessionStore(topic)).add(
+        ExperimentRecord(
+            number=0,
+            created="2026-01-02T03:04:05+00:00",
+            topic=first.topic,
+            settings=scanned.settings,
+            prompt_set=first.prompt_set,
+            keys=first.keys,
+            expected=first.expected,
+            candidates=((first.topic, {}),),
+            seed=0,
+        )
+    )
+    result = run("history", "list", "t.yaml")
+    assert [line.split("\t")[1] for line in result.out.splitlines()] == ["★", "◆", "★◆"]
+    assert "★ best, ◆ baseline" in result.err
+    assert "experiment of 1 candidate: not finished; 0 calls; AIRS" in result.err
+    (experiment,) = json.loads(run("history", "list", "t.yaml", "--format", "json").out)[
+        "experiments"
+    ]
+    assert (experiment["candidates"], experiment["ending"], experiment["kept"]) == (1, "", None)
 
 
 def test_report_is_delivered_where_nothing_can_be_recorded(run: Run, topic: Path) -> None:

@@ -8,13 +8,11 @@ from pathlib import Path
 from guardtui.app.editing.deciding import against_discarding, missing_text, not_shown, other_measure
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.session.report_reader import recorded_topics
-from guardtui.session.session import Decision, Iteration, Recorder, Session
-from guardtui.session.store import SessionStore
+from guardtui.session.session import Decision, Iteration, Recorder
 from guardtui.session.workspace import Workspace
 
 
@@ -197,19 +195,6 @@ def decision_line(name: str, topic: Path, iteration: Iteration, *options: str) -
     """Return the command `guardtui history NAME` for an iteration of a topic file."""
     words = ["guardtui", "history", name, str(topic), "--iteration", str(iteration.number)]
     return shlex.join([*words, *options])
-
-
-def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) -> Session | None:
-    """Return the session of a topic file as the app shows it with an evaluation on these prompts.
-
-    None if nothing is recorded. Raises StoreError.
-    """
-    if topic.name not in recorded_topics(topic.parent):
-        return None
-    store = SessionStore(topic, reading=True)
-    session = Session(evaluation.topic, store.iterations(), store.pinned(), prompts)
-    session.shown = evaluation.settings
-    return session
 
 
 def no_session(topic: Path) -> HistoryError:

@@ -8,7 +8,7 @@ from guardtui.advice.candidates import Candidate
 from guardtui.advice.experiment import Ending
 from guardtui.app.experiments.session_experiments import calls_text, ended_text
 from guardtui.app.experiments.status import CandidateStatus, ExperimentStatus
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import change_text, count_text
 from guardtui.domain.guardrail import ScannerSettings, badge, guardrail_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.scanners.base import Traffic
@@ -50,7 +50,7 @@ def name_of(settings: ScannerSettings) -> str:
 def best_text(status: ExperimentStatus) -> str:
     """Return the greatest gain so far in words, or "" before the first look."""
     gains = [one.standing.gain for one in alive(status.candidates) if one.standing.gain is not None]
-    return f"best so far {max(gains):+.3f}, unproven" if gains else ""
+    return f"best so far {change_text(max(gains))}, unproven" if gains else ""
 
 
 def alive(candidates: tuple[CandidateStatus, ...]) -> list[CandidateStatus]:
@@ -97,12 +97,12 @@ def candidate_line(status: ExperimentStatus, index: int) -> Text:
     if known.gain is None or known.low is None:
         line.append(" " * 21)
     else:
-        line.append(f" {known.gain:+.3f} (from {known.low:+.3f})".ljust(21))
+        line.append(f" {change_text(known.gain)} (from {change_text(known.low)})".ljust(21))
     line.append(f" {known.answers:>5} ", "$text-muted")
-    return line.append(change_text(status, one.candidate))
+    return line.append(wording_text(status, one.candidate))
 
 
-def change_text(status: ExperimentStatus, candidate: Candidate) -> str:
+def wording_text(status: ExperimentStatus, candidate: Candidate) -> str:
     """Return the change of a candidate, inert: what it says, and how many examples it has."""
     change = display_start(candidate.change, _SHOWN) or "another wording"
     if candidate.topic.description == status.topic.description:
