@@ -109,6 +109,8 @@ def _next_words(
     evaluation, number = report.evaluation, report.iteration
     if evaluation.metrics.missing:
         return words.evaluate
+    if number is None and report.doubt:
+        return ()  # the author knows what the guardrail has
     if number is None or session is None:
         return (*words.evaluate, "--record") if words.evaluate else ()
     judgement = judge(evaluation, report.comparison, report.baseline_number)

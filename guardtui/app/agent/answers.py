@@ -52,13 +52,13 @@ def experiment_answer(report: ExperimentReport, proven: Iteration | None) -> Ans
     """Return the result of an experiment; `proven` is the iteration of a proven candidate."""
     tried = [
         {
-            "change": candidate.change,
+            "name": name,
             "origin": candidate.origin,
             "verdicts": known.answers,
             "gain": known.gain,
             "low": known.low,
         }
-        for _, candidate, known in by_gain(report)[:_CANDIDATES]
+        for _, name, candidate, known in by_gain(report)[:_CANDIDATES]
     ]
     data: Answer = {
         "proven": proven is not None,

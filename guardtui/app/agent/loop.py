@@ -31,7 +31,7 @@ from guardtui.app.agent.guardrail import CallBudget, loop_guardrail
 from guardtui.app.agent.state import SessionState
 from guardtui.app.editing.deciding import plateau_text
 from guardtui.app.editing.iteration_decisions import IterationDecisions, unknown_number
-from guardtui.app.experiments.headless import HeadlessExperiment, report_of
+from guardtui.app.experiments.headless import HeadlessExperiment
 from guardtui.app.experiments.planning import Design, gathered
 from guardtui.app.guardrails.named import ENGINE, NamedGuardrail
 from guardtui.app.scan.recorded_forecast import recorded_forecast_before
@@ -52,7 +52,7 @@ from guardtui.reports.base import ReportInput
 from guardtui.reports.brief import TEXTS
 from guardtui.reports.compared import compared_report
 from guardtui.reports.history import KIND as HISTORY
-from guardtui.reports.history import History, HistoryEntry
+from guardtui.reports.history import History
 from guardtui.reports.json_data import document
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
@@ -219,7 +219,7 @@ class AgentLoop:
         def read() -> Answer:
             topic, _ = self._inputs()
             session, self._seen = self._state(topic)
-            return document(HISTORY, History.of(session.iterations)) | {
+            return document(HISTORY, History.of(session.iterations, session)) | {
                 "definition": topic.model_dump(mode="json")
             }
 
@@ -406,7 +406,8 @@ class AgentLoop:
             )
         who = self._named.title
         self._budget.require(1, who)
-        experiment = HeadlessExperiment(self._files.topic, own, prompts, answering, Recorder.AGENT)
+        files = EvaluatedFiles(self._files.topic, self._files.prompts, AS_WRITTEN)
+        experiment = HeadlessExperiment(files, own, prompts, answering, Recorder.AGENT)
         typed = [_typed(own, wording, number) for number, wording in enumerate(wordings, start=1)]
 
         def planned(stopped: Callable[[], bool]) -> tuple[Evaluation | None, Design]:
@@ -423,8 +424,8 @@ class AgentLoop:
             status = await run.run(record.calls + self._budget.left)
         finally:
             self._budget.made += run.calls - record.calls
-        proven = await asyncio.to_thread(experiment.record_proven, run)
-        report = report_of(run, status, kept=proven is not None)
+        proven = await asyncio.to_thread(experiment.record_proven, run, kept=False)
+        report = experiment.report_of(run, status, kept=False)
         _, changes = await asyncio.to_thread(self._looked, own)
         answer = experiment_answer(report, proven)
         return answer | _given(warnings=told, changes=changes) | self._calls
@@ -448,11 +449,11 @@ class AgentLoop:
             state = SessionState(session.marks, session.pinned, decisions.definition)
             if state != self._seen:
                 before, self._seen = self._seen, state
-                newer = [HistoryEntry.of(session.iteration(one)) for one in state.newer(before)]
+                newer = map(session.iteration, state.newer(before))
                 changes = state.changes(before) or ("an iteration was removed",)
                 raise OutdatedError(
                     changes,
-                    document(HISTORY, History(tuple(newer)))
+                    document(HISTORY, History.of(newer, session))
                     | {"definition": state.definition.model_dump(mode="json")},
                 )
             newest = self._newest
@@ -491,7 +492,7 @@ class AgentLoop:
         self._seen = SessionState(session.marks, session.pinned, definition)
         plateau = plateau_text(session)
         return (
-            document(HISTORY, History.of([decided]))
+            document(HISTORY, History.of([decided], session))
             | {"definition": definition.model_dump(mode="json")}
             | _given(warnings=[plateau] if plateau else [])
         )

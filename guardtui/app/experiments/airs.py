@@ -131,6 +131,10 @@ class AirsAnswering:
         """Settings of the profile, of whatever revision."""
         return ScannerSettings(self.connection.guardrail)
 
+    @property
+    def stored_template(self) -> None:
+        """A profile has no template."""
+
     def hold(self, held: bool) -> None:
         """Pause or resume sending and applying; what was begun is completed."""
         self._limit.hold(held)

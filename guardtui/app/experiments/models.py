@@ -41,6 +41,11 @@ class ModelAnswering:
     def settings(self) -> ScannerSettings:
         return self._scanner.settings
 
+    @property
+    def stored_template(self) -> tuple[str, str] | None:
+        template = self._options.template.current()
+        return template.id, template.text
+
     def cost(self, topic: Topic, prompts: PromptSet, calls: int) -> str:
         """Return the tokens of so many calls, and their cost if prices are known, in words.
 

@@ -398,6 +398,9 @@ class Experiments:
                 self._store.publish(with_session(self._store.state, self._workspace))
                 self._preview.request()
 
+        template = asked.answering.stored_template
+        if template is not None:
+            await asyncio.to_thread(self._workspace.store.keep_template, *template)
         self._run = run = ExperimentRun(
             self._log, planned, prompts, asked.answering, show=self._take, scanned=scanned
         )

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
-import numpy as np
 
 from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
@@ -18,14 +17,21 @@ from guardtui.app.advice.wording_trials import mistakes_note
 from guardtui.app.advice.wordings import WriterError, WritingCall, read_wordings
 from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.experiments.airs import AirsAnswering, most_applies
-from guardtui.app.experiments.headless import HeadlessExperiment, report_of
+from guardtui.app.experiments.headless import HeadlessExperiment
 from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
 from guardtui.app.experiments.models import ModelAnswering
-from guardtui.app.experiments.planning import Design, design_of, gathered, require_labels
+from guardtui.app.experiments.planning import (
+    Design,
+    design_of,
+    experiment_rows,
+    gathered,
+    require_labels,
+)
 from guardtui.app.experiments.run import ExperimentRun
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.app.guardrails.remote import RemoteOptions, at_stored_threshold
+from guardtui.app.scan.recording import EvaluatedFiles
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.guardrail_options import AIRS, ENGINE
@@ -37,7 +43,7 @@ from guardtui.domain.figures import change_text, count_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic, violations
+from guardtui.domain.topic import Topic
 from guardtui.http.errors import ServiceError
 from guardtui.reports.base import usage_text
 from guardtui.reports.experiment import ExperimentReport
@@ -48,7 +54,7 @@ from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.applied import AppliedLog
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
-from guardtui.session.session import Recorder
+from guardtui.session.session import Iteration, Recorder
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 
@@ -57,9 +63,12 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class ExperimentCommand:
-    """An experiment with the options of the command line; `words` are its command and guardrail."""
+    """An experiment with the options of the command line; `words` are its command and guardrail.
 
-    path: Path
+    `files` are the topic file and its prompts.
+    """
+
+    files: EvaluatedFiles
     topic: Topic
     prompts: PromptSet
     guardrail: NamedGuardrail
@@ -96,7 +105,7 @@ class ExperimentCommand:
     @property
     def _known(self) -> SessionStore | None:
         """The session, if there is one: it is created only for an experiment that is made."""
-        return SessionStore(self.path) if has_session(self.path) else None
+        return SessionStore(self.files.topic) if has_session(self.files.topic) else None
 
     # --- the guardrail ----------------------------------------------------------------------
 
@@ -116,7 +125,7 @@ class ExperimentCommand:
         if isinstance(self.threshold, float):
             return ModelAnswering(options.at_threshold(self.threshold, BY_HAND))
         if self.threshold is None:
-            return ModelAnswering(at_stored_threshold(options, self.path))
+            return ModelAnswering(at_stored_threshold(options, self.files.topic))
         return ModelAnswering(options)
 
     def _airs(self) -> AirsAnswering:
@@ -137,12 +146,12 @@ class ExperimentCommand:
         with airs_service.failures_told():
             production.management()
             connection = self._options.connect(production, self.test_profile)
-        store = SessionStore(self.path)
+        store = SessionStore(self.files.topic)
         return AirsAnswering(
             connection,
             production.profile,
             self.topic,
-            self.path,
+            self.files.topic,
             store,
             _changes(store),
             tell=_warn,
@@ -180,7 +189,7 @@ class ExperimentCommand:
             if record is None:
                 raise self._nothing_to_resume()
             design, known = design_of(record, self.prompts), None
-            log = ExperimentLog(SessionStore(self.path))
+            log = ExperimentLog(SessionStore(self.files.topic))
             verdicts = log.verdicts(record)
             if 0 in verdicts:
                 known = record.evaluation(0, verdicts[0].verdicts())
@@ -211,7 +220,7 @@ class ExperimentCommand:
         return await self._run(record, answering, keep)
 
     def _headless(self, answering: ModelAnswering | AirsAnswering) -> HeadlessExperiment:
-        return HeadlessExperiment(self.path, self.topic, self.prompts, answering, Recorder.COMMAND)
+        return HeadlessExperiment(self.files, self.topic, self.prompts, answering, Recorder.COMMAND)
 
     async def _run(
         self,
@@ -234,11 +243,24 @@ class ExperimentCommand:
                 f"  every verdict is stored; to go on: {self._resuming}"
             )
         best, kept = run.best(), False
-        if best is not None and status.best is not None and keep is not None:
-            keep(best.topic)  # before it is recorded as kept: writing may fail
-            headless.record_proven(run)
-            kept = True
-        return report_of(run, status, kept=kept)
+        if best is not None and status.best is not None:
+            if keep is not None:
+                keep(best.topic)  # before it is recorded as kept: writing may fail
+                kept = True
+            self._say_recorded(headless.record_proven(run, kept=kept), kept=kept)
+        return headless.report_of(run, status, kept=kept)
+
+    def _say_recorded(self, recorded: Iteration | None, *, kept: bool) -> None:
+        """Say as which iteration a proven candidate was recorded, and how to keep it."""
+        if recorded is None:
+            return
+        number = str(recorded.number)
+        words = ["guardtui", "history", "keep", str(self.files.topic), "--iteration", number]
+        text = f"candidate recorded as #{number}"
+        if not kept:
+            # Not all prompts were asked, and those that count were compared by the experiment.
+            text += f"; to keep it: {shlex.join([*words, '--anyway'])}"
+        diagnostics.note(text)
 
     def _unfinished(self, answering: ModelAnswering | AirsAnswering) -> ExperimentRecord | None:
         settings, store = answering.settings, self._known
@@ -260,7 +282,7 @@ class ExperimentCommand:
         open_ = [one for one in recorded_ones if not one.ending]
         if not open_:
             return InputError(
-                f"{self.path}: no experiment is unfinished\n  omit --resume to begin one"
+                f"{self.files.topic}: no experiment is unfinished\n  omit --resume to begin one"
             )
         newest = open_[-1]
         reasons = []
@@ -271,7 +293,7 @@ class ExperimentCommand:
         if not reasons:
             reasons.append(f"it asks {guardrail_text(newest.settings)}")
         return InputError(
-            f"{self.path}: the unfinished experiment of {newest.created} does not fit: "
+            f"{self.files.topic}: the unfinished experiment of {newest.created} does not fit: "
             f"{' and '.join(reasons)}\n  undo that, or omit --resume to begin another"
         )
 
@@ -289,9 +311,6 @@ class ExperimentCommand:
         """Return the candidates; None if the author declined the call to the writer."""
         typed = [] if self.wordings is None else read_wordings(self.wordings, self.topic)
         require_labels(self.topic, self.prompts)
-        for wording in typed:
-            for broken in violations(wording.topic):
-                diagnostics.warn(f"{wording.origin}: {broken.message}: it is not tried")
         _, writer = self._models_and_writer()
         engine = settled_engine(self.encoder, None, self.topic, self.prompts)
         given = [*typed]
@@ -328,7 +347,7 @@ class ExperimentCommand:
 
     async def _written(self, writer: JudgeOptions, known: Evaluation) -> Sequence[Candidate] | None:
         """Return the wordings of a writer; None if the author declined."""
-        rows = np.arange(len(self.prompts), dtype=np.intp)
+        rows = experiment_rows(self.prompts)
         try:
             call = WritingCall(writer, self.topic, shown_mistakes(known, self.prompts, rows))
         except SuggestionError as error:
@@ -396,6 +415,11 @@ class ExperimentCommand:
         )
         if calls.current:
             text += f", {calls.current:,} of them for the definition itself"
+        if held_out := len(self.prompts) - len(experiment_rows(self.prompts)):
+            text += (
+                f"; {count_text(held_out, 'prompt')} held out by the column split: asked for the "
+                "definition only"
+            )
         diagnostics.note(text)
         if isinstance(answering, AirsAnswering):
             with airs_service.failures_told():

@@ -71,6 +71,7 @@ class Scripted:
     """Answers by a function; `asked` are all (number, row) in order, `left` counts exits."""
 
     settings = SETTINGS
+    stored_template: tuple[str, str] | None = ("t1", "Is it about {topic}?")
 
     def __init__(self, answer: Answer = better, *, stop_after: int | None = None) -> None:
         self.answer, self.stop_after = answer, stop_after
