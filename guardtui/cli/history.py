@@ -33,7 +33,6 @@ _HEADER = (
     "guardrail",
 )
 _LEGEND = "★ best, ◆ baseline, each of its guardrail"
-_OVERWRITTEN = "a definition in the topic file that no iteration has would be overwritten"
 _YES = "give --yes to answer yes"
 _UNANSWERED = {Exit.BAD_INPUT: "bad input, or a question without --yes"}
 
@@ -250,9 +249,10 @@ def _may_overwrite(decisions: IterationDecisions, iteration: Iteration, yes: boo
     if not decisions.overwrites:
         return True
     return agrees(
-        f"Write the definition of #{iteration.number}? {_OVERWRITTEN}; a backup is kept.",
+        "The topic file has a definition that no iteration has (a backup is kept). Write that of "
+        f"#{iteration.number}?",
         yes=yes,
-        remedy=f"{_OVERWRITTEN}: {_YES} (a backup is kept)",
+        remedy=_YES,
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from guardtui.files.topic_files import load_topic
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
-from tests.cli.conftest import Run, full_disk
+from tests.cli.conftest import Result, Run, full_disk
 from tests.guardrails import airs_settings
 
 TOPIC = """# mine
@@ -49,6 +51,15 @@ def write(description: str) -> None:
     Path("t.yaml").write_text(TOPIC.format(description))
 
 
+def run_named(run: Run, result: Result) -> Result:
+    """Run the command of a decision that a message names."""
+    line = re.search(r"'guardtui (history .*?)'", result.err)
+    assert line is not None, result.err
+    done = run(*shlex.split(line[1]))
+    assert done.code == 0, done.err
+    return done
+
+
 def listed(run: Run, *words: str) -> list[dict[str, Any]]:
     result = run("history", "list", "t.yaml", "--format", "json", *words)
     assert result.code == 0
@@ -60,7 +71,9 @@ def test_loop_of_edit_eval_keep_and_discard_without_the_app(run: Run, topic: Pat
     assert "recorded as #0 (keep)" in run(*EVAL, "--record").err
     assert "recorded already: #0 (keep)" in run(*EVAL, "--record").err
     write(BETTER)
-    assert "recorded as #1\n" in run(*EVAL, "--record").err
+    undecided = run(*EVAL, "--record")
+    assert "recorded as #1\n" in undecided.err
+    assert "kept as #1" in run_named(run, undecided).err
     kept = run("history", "keep", "t.yaml", "--format", "json")
     assert (kept.code, json.loads(kept.out)["iterations"][0]["decision"]) == (0, "keep")
     write(WORSE)
@@ -69,7 +82,7 @@ def test_loop_of_edit_eval_keep_and_discard_without_the_app(run: Run, topic: Pat
     assert (refused.code, refused.out) == (4, "")
     assert "#2 is not kept: worse than #1" in refused.err
     assert "--anyway" in refused.err
-    assert "back to #1" in run("history", "discard", "t.yaml").err
+    assert "back to #1" in run_named(run, refused).err
     assert topic.read_text() == TOPIC.format(BETTER)
     found = listed(run)
     assert [(one["number"], one["decision"], one["by"]) for one in found] == [
@@ -83,6 +96,24 @@ def test_loop_of_edit_eval_keep_and_discard_without_the_app(run: Run, topic: Pat
     ]
     assert "nothing to discard: #1 is the best" in run("history", "discard", "t.yaml").err
     assert run("export", "t.yaml", "--iteration", "2").code == 0
+
+
+def test_gain_that_is_not_demonstrable_is_neither_kept_nor_discarded_without_a_flag(
+    run: Run, topic: Path
+) -> None:
+    run(*EVAL, "--record")
+    write("Dragons and a train")
+    run(*EVAL, "--record")
+    asked = run("history", "discard", "t.yaml")
+    assert (asked.code, asked.out) == (2, "")
+    assert "Coverage is greater than that of #0" in asked.err
+    assert "Discard anyway? There is no terminal to ask" in asked.err
+    assert "give --yes" in asked.err
+    refused = run("history", "keep", "t.yaml")
+    assert refused.code == 4
+    assert "more labelled prompts would decide" in refused.err
+    assert "back to #0" in run_named(run, refused).err
+    assert topic.read_text() == TOPIC.format(FIRST)
 
 
 def test_restore_pin_and_unpin(run: Run, topic: Path) -> None:
@@ -104,6 +135,7 @@ def test_restore_pin_and_unpin(run: Run, topic: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("restore", "t.yaml", "7"), "'t.yaml' is not the number of an iteration"),
         (("restore", "7", "t.yaml"), "no iteration 7\n  existing: 0"),
         (("keep", "t.yaml", "--iteration", "7"), "no iteration 7"),
         (("list", "none.yaml"), "none.yaml: no such file"),
