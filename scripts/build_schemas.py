@@ -8,11 +8,24 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from guardtui.app.guardrails.check_result import CheckResults
 from guardtui.app.guardrails.named import FILE, GUARDRAILS
+from guardtui.cli.agent.spec import Spec
+from guardtui.cli.guardrails import GuardrailList, KeyList
+from guardtui.cli.topics.command import TopicList
 from guardtui.config import SETTINGS, Setting
 from guardtui.domain import topic
 from guardtui.reports import brief
+from guardtui.reports.audit_json import AuditData
+from guardtui.reports.check import CheckData
+from guardtui.reports.compared import MistakesData
+from guardtui.reports.experiment import ExperimentData
+from guardtui.reports.forecast import ForecastData, TrustData
+from guardtui.reports.history import History
 from guardtui.reports.json_report import EvaluationData
+from guardtui.reports.refinement import RefinementData
+from guardtui.reports.score_report import ScoresData
+from guardtui.reports.thresholds import ThresholdsData
 from guardtui.scanners.configuration import KINDS, Configuration
 from guardtui.session.report_reader import SCHEMA_VERSION
 
@@ -21,6 +34,26 @@ FOLDER = Path(__file__).parent.parent / "guardtui" / "schemas"
 DOCUMENTS: dict[str, tuple[str, type, str]] = {
     "report": ("evaluation", EvaluationData, "Report on an evaluation by guardtui"),
     "brief": (brief.KIND, brief.BriefData, "Brief report on an evaluation by guardtui"),
+    "brief-page": (
+        brief.PAGE_KIND,
+        brief.BriefPage,
+        "Page of a brief report by guardtui",
+    ),
+    "history": ("history", History, "Iterations of a session, by guardtui history"),
+    "check": ("check", CheckData, "Findings of guardtui check"),
+    "forecast": ("forecast", ForecastData, "Forecast of guardtui forecast"),
+    "trust": ("trust", TrustData, "Scans against their forecasts, by guardtui forecast --trust"),
+    "refinement": ("refinement", RefinementData, "Proposals of guardtui refine"),
+    "experiment": ("experiment", ExperimentData, "Result of guardtui refine --experiment"),
+    "thresholds": ("thresholds", ThresholdsData, "Thresholds by guardtui eval --thresholds"),
+    "mistakes": ("mistakes", MistakesData, "Comparison of mistakes by guardtui compare"),
+    "audit": ("audit", AuditData, "Report of guardtui audit"),
+    "scores": ("scores", ScoresData, "Report of guardtui score"),
+    "topics": ("topics", TopicList, "Topics of AIRS by guardtui topics list"),
+    "guardrail-list": ("guardrails", GuardrailList, "Guardrails by guardtui guardrails"),
+    "keys": ("keys", KeyList, "Keys of a guardrail by guardtui guardrails --keys"),
+    "doctor": ("doctor", CheckResults, "Checks of guardtui doctor and guardtui guardrails check"),
+    "spec": ("spec", Spec, "What guardtui offers to programs, by guardtui agent spec"),
 }
 """Kind, content and title of the JSON that commands print, by the name of its schema."""
 
@@ -167,7 +200,7 @@ def document_schema(kind: str, shape: type, title: str) -> dict[str, Any]:
         "type": "object",
         "required": [*head, *made["required"]],
         "properties": {**head, **made["properties"]},
-        "$defs": made["$defs"],
+        **({"$defs": made["$defs"]} if "$defs" in made else {}),
     }
 
 

@@ -27,7 +27,7 @@ from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.inputs import agreed_topic, disagreement
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
-from guardtui.reports.compared import Side, compared_report, mistakes_data, mistakes_document
+from guardtui.reports.compared import MistakesData, Side, compared_report, mistakes_document
 from guardtui.reports.formats import DOCUMENT_FORMATS, load_writer, render
 from guardtui.reports.json_data import encode
 from guardtui.session.evaluation_refs import (
@@ -108,7 +108,7 @@ def command(
 
 def _by_mistakes(before: Side, after: Side, output: ReportOutput) -> str:
     if output.format_name == "json":
-        return encode("mistakes", mistakes_data(before, after))
+        return encode("mistakes", MistakesData.of(before, after))
     return render(mistakes_document(before, after), output.format_name)
 
 

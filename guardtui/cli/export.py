@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from guardtui.cli.output_options import (
     choose,
     format_option,
     outputs_option,
+    page_of,
+    page_options,
     variants_of,
     with_variants,
 )
@@ -36,6 +39,7 @@ from guardtui.session.store import SessionStore
 @click.argument("topic", type=FILE, required=False)
 @format_option("md")
 @outputs_option
+@page_options
 @click.option(
     "--iteration",
     "which",
@@ -48,6 +52,8 @@ def command(
     format_name: str | None,
     outputs: tuple[Path, ...],
     which: str,
+    more: str | None,
+    page: int | None,
     **others: Any,
 ) -> int:
     """Write a report of a topic's session: by default of its best iteration.
@@ -56,6 +62,7 @@ def command(
     baseline, or else with the iteration of the same guardrail that was kept before it.
     """
     wanted = with_variants(choose(format_name, outputs, "md"), variants_of(others))
+    wanted_page = page_of(more, page, wanted)
     writers = [load_writer(output.format_name, variant=output.variant) for output in wanted]
     if topic is None:
         names = recorded_topics(Path())
@@ -95,10 +102,28 @@ def command(
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
         template=store.template(evaluation.settings.guardrail.template),
         iteration=chosen.number,
+        no_ideas="an export measures nothing: guardtui refine --single does",
     )
+    if wanted_page is not None:
+        report = replace(report, page=wanted_page)
+    elif any(output.format_name == "brief" for output in wanted):
+        report = _with_next_command(report, session, topic, remembered)
     return write_all(
         (output, writer(report)) for output, writer in zip(wanted, writers, strict=True)
     )
+
+
+def _with_next_command(
+    report: ReportInput, session: Session, topic: Path, prompts: str
+) -> ReportInput:
+    """Return a report with the command to run next, by the prompts that the session remembers."""
+    from guardtui.app.briefing import CommandWords, with_next_command
+
+    if report.prompts is not None:
+        session.use_prompts(report.prompts)
+    session.shown = report.evaluation.settings
+    words = CommandWords(str(topic), path_from_here(topic.parent / prompts) if prompts else "-")
+    return with_next_command(report, session, words)
 
 
 def _chosen(session: Session, which: str, topic: Path) -> Iteration:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import Function, encoder_option
@@ -98,6 +99,19 @@ class RunOptions:
     companion_paths: tuple[Path, ...] = ()
     jobs: int | None = None
     ray: str | None = None
+
+
+def given_words(names: Collection[str]) -> tuple[str, ...]:
+    """Return the words of a command line that set these parameters of the current command."""
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            value = context.params[name]
+            for one in value if isinstance(value, tuple) else (value,):
+                words += [parameter.opts[0], str(one)]
+    return tuple(words)
 
 
 def prompts_option(function: Function) -> Function:

@@ -15,6 +15,8 @@ from guardtui.cli.options import FILE
 from guardtui.cli.output import check_output
 
 if TYPE_CHECKING:
+    from guardtui.reports.base import PageRequest
+
     _NameType = click.ParamType[str]
 else:  # older versions of click do not have it generic
     _NameType = click.ParamType
@@ -108,6 +110,37 @@ def with_variants(outputs: list[ReportOutput], variants: Collection[str]) -> lis
                 f"{VARIANTS[name].option} is for the format {name}: add --format {name}"
             )
     return [replace(output, variant=output.format_name in variants) for output in outputs]
+
+
+def page_options(function: Function) -> Function:
+    """Add --more and --page, of which `page_of` makes a page."""
+    function = click.option(
+        "--page", type=click.IntRange(1), metavar="K", help="With --more: the page (default: 1)."
+    )(function)
+    return click.option(
+        "--more",
+        type=click.Choice(("fp", "fn", "broke", "fixed")),
+        help="With --format brief: a page of all false positives or negatives, or of the prompts "
+        "that broke or were fixed.",
+    )(function)
+
+
+def page_of(
+    name: str | None, number: int | None, outputs: Sequence[ReportOutput]
+) -> PageRequest | None:
+    """Return the page that --more and --page name, or None.
+
+    Raises `click.UsageError` if they do not fit each other or the outputs.
+    """
+    from guardtui.reports.base import PageRequest
+
+    if name is None:
+        if number is not None:
+            raise click.UsageError("--page is for --more: add --more fp, fn, broke or fixed")
+        return None
+    if not any(output.format_name == "brief" for output in outputs):
+        raise click.UsageError("--more is for the format brief: add --format brief")
+    return PageRequest(name, number or 1)
 
 
 def outputs_option(function: Function) -> Function:

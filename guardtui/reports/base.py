@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
 from guardtui.session.session import Iteration
+
+if TYPE_CHECKING:
+    from guardtui.advice.proposals import Proposal
 
 
 class ReportError(GuardtuiError):
@@ -100,6 +103,14 @@ class GateOutcome:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A page of a list of the brief report: `fp`, `fn`, `broke` or `fixed`; the first is 1."""
+
+    name: str
+    number: int = 1
+
+
 @dataclass(frozen=True, eq=False)
 class ReportInput:
     """Everything a report may show.
@@ -119,8 +130,11 @@ class ReportInput:
     where a command ran; "" is the path that the prompt set was read from. `gates` are the results
     of gates, and `measured_at` is the time of the verdicts, in ISO 8601 with its zone, or "".
     `template` is the text of the model's template, or "". `iteration` is the number under which
-    `evaluation` is recorded, and `next_command` the command line to run next, or "". `doubt` says
-    in a sentence why the verdicts may be of another definition, or is "".
+    `evaluation` is recorded, `doubt` a sentence on why the verdicts may be of another definition,
+    or "", `next_command` the command line to run next, or "", and `more_command`
+    one that writes the brief report again. With a `page` that report is only this page of a list.
+    `ideas` are the best measured edits, None if they were not measured; `no_ideas` says why there
+    are none, or "".
     """
 
     topic: Topic
@@ -151,6 +165,10 @@ class ReportInput:
     baseline_prompts: PromptSet | None = None
     iteration: int | None = None
     next_command: str = ""
+    more_command: str = ""
+    page: PageRequest | None = None
+    ideas: tuple[Proposal, ...] | None = None
+    no_ideas: str = ""
 
     @property
     def baseline_name(self) -> str:

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Annotated, Any, Literal
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from guardtui.advice.judgement import Code, judge
 from guardtui.domain.comparison import Change
+from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import ScannerSettings, guardrail_text
 from guardtui.domain.statistics import CONFIDENCE, rate_intervals
 from guardtui.domain.verdicts import Outcome
-from guardtui.reports.base import Line, Matched, Prompt, ReportInput, ReportRow, Score, other_topics
+from guardtui.reports.base import (
+    Line,
+    Matched,
+    PageRequest,
+    Prompt,
+    ReportError,
+    ReportInput,
+    ReportRow,
+    Score,
+    other_topics,
+)
 from guardtui.reports.json_data import Count, Rate, Share, document, encode
 from guardtui.reports.json_text import dumps
-from guardtui.session.judgement import Code, judge
+
+if TYPE_CHECKING:
+    from guardtui.advice.proposals import Proposal
+    from guardtui.domain.topic import Topic
 
 KIND = "brief"
+PAGE_KIND = "brief-page"
+PER_PAGE = 20
+"""Prompts of a page."""
 AT_MOST = 8_000
 """Bytes of a document in UTF-8."""
 
@@ -29,10 +47,23 @@ TEXTS = (
     "a cut one ends with …"
 )
 
-_SIZES = ((200, 10), (140, 10), (100, 10), (70, 10), (50, 10), (50, 7), (40, 4), (30, 2))
-"""Bytes of a text and entries of a list that are tried in turn, until the document fits."""
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """A size that is tried: bytes of a text, prompts of a list, and ideas."""
+
+    text: int
+    prompts: int
+    ideas: int = 3
+
+
+_SIZES = (
+    *(_Size(text, 10) for text in (200, 140, 100, 70, 50)),
+    *(_Size(50, 7), _Size(40, 4, 2), _Size(30, 2, 1)),
+)
 
 _LONGEST_COMMAND = 1_000  # bytes
+_LONGEST_IDEA = 1_200  # bytes
 _NAME = 200  # bytes of a guardrail's name
 
 Bounds = Annotated[
@@ -121,6 +152,59 @@ class BriefPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class BriefForecast:
+    """What is expected of an edit on a guardrail that has answered."""
+
+    guardrail: str
+    gain: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class BriefIdea:
+    """A measured edit: its gain of coverage for the engine, on prompts it was not chosen on."""
+
+    edit: Annotated[str, Field(description="The edit in words.")]
+    definition: Annotated[
+        dict[str, str | tuple[str, ...]], Field(description="The edited fields, whole.")
+    ]
+    guardrail: Annotated[str, Field(description="What the gain is about: the stand-in.")]
+    gain: float
+    interval: tuple[float, float]
+    likely: Annotated[bool, Field(description="Whether it is likely to help; else a guess.")]
+    forecast: Annotated[
+        BriefForecast | None, Field(description="Null without a guardrail that has answered.")
+    ]
+
+    @classmethod
+    def of(cls, topic: Topic, proposal: Proposal) -> BriefIdea:
+        """Return a proposal for a definition."""
+        gain, known, edited = proposal.gain, proposal.forecast, proposal.topic
+        fields = {
+            name: getattr(edited, name)
+            for name in ("name", "description", "examples")
+            if getattr(edited, name) != getattr(topic, name)
+        }
+        forecast = None
+        if known is not None:
+            change = known.coverage
+            forecast = BriefForecast(
+                _start(known.guardrail, _NAME),
+                round(change.value, 6),
+                (round(change.low, 6), round(change.high, 6)),
+            )
+        return cls(
+            "; ".join(proposal.changes),
+            fields,
+            "engine (stand-in)",
+            round(gain.value, 6),
+            (round(gain.low, 6), round(gain.high, 6)),
+            gain.likely,
+            forecast,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class BriefData:
     """A report on an evaluation in at most 8,000 bytes.
 
@@ -137,8 +221,16 @@ class BriefData:
     intervals: BriefIntervals
     judgement: BriefJudgement
     complete: Annotated[bool, Field(description="Whether every prompt has a verdict.")]
+    ideas: Annotated[
+        tuple[BriefIdea, ...] | None,
+        Field(description="The best edits, at most three; null if they were not measured."),
+    ]
+    no_ideas: Annotated[str | None, Field(description="Why there are no ideas.")]
     next_command: Annotated[
         str | None, Field(description="The command to run next; null where none helps.")
+    ]
+    more: Annotated[
+        str | None, Field(description="The command for the whole of a list that is cut here.")
     ]
     texts: Annotated[str, Field(description="What the texts in the lists are.")]
     false_positives: tuple[BriefPrompt, ...]
@@ -147,36 +239,80 @@ class BriefData:
     fixed: Annotated[tuple[BriefPrompt, ...], Field(description="Wrong in the baseline only.")]
 
 
+@dataclass(frozen=True, slots=True)
+class BriefPage:
+    """A page of a list of the brief report, in at most 8,000 bytes."""
+
+    iteration: Annotated[
+        int | None, Field(description="Number in the history; null if it is not recorded.")
+    ]
+    baseline: Annotated[int | None, Field(description="Number of the iteration compared with.")]
+    guardrail: BriefGuardrail
+    complete: Annotated[bool, Field(description="Whether every prompt has a verdict.")]
+    list: Literal["fp", "fn", "broke", "fixed"]
+    count: Annotated[Count, Field(description="Prompts of the whole list.")]
+    page: Annotated[int, Field(ge=1)]
+    pages: Annotated[int, Field(ge=1)]
+    texts: Annotated[str, Field(description="What the texts in the list are.")]
+    prompts: tuple[BriefPrompt, ...]
+
+
 def write(report: ReportInput) -> str:
-    """Return the report as JSON of at most `AT_MOST` bytes in UTF-8, a line for each prompt."""
-    return encode(KIND, _fitting(report), compact=True)
+    """Return the report as JSON of at most `AT_MOST` bytes in UTF-8, a line for each prompt.
+
+    Raises ReportError for a page that does not exist.
+    """
+    return encode(*_fitting(report), compact=True)
 
 
 def brief(report: ReportInput) -> dict[str, Any]:
     """Return the document that `write` encodes."""
-    return document(KIND, _fitting(report))
+    return document(*_fitting(report))
 
 
-def _fitting(report: ReportInput) -> BriefData:
-    """Return the report with the longest texts and lists that fit."""
-    lists = {name: list(_rows(report, name, _SIZES[0][1])) for name in _LISTS}
-    for size, entries in _SIZES:
-        data = _data(report, lists, size, entries)
-        if len(encode(KIND, data, compact=True).encode()) <= AT_MOST:
-            return data
-    raise AssertionError("the smallest size always fits")
+def _fitting(report: ReportInput) -> tuple[str, BriefData | BriefPage]:
+    """Return the kind, and the report with the longest texts and lists that fit."""
+    kind = KIND if report.page is None else PAGE_KIND
+    make: Callable[[ReportInput, _Size], BriefData | BriefPage]
+    make = _brief if report.page is None else partial(_page, page=report.page)
+    for size in _SIZES:
+        data = make(report, size)
+        if len(encode(kind, data, compact=True).encode()) <= AT_MOST:
+            break
+    return kind, data
 
 
-def _data(
-    report: ReportInput, lists: Mapping[str, Sequence[ReportRow]], size: int, entries: int
-) -> BriefData:
+def _page(report: ReportInput, size: _Size, page: PageRequest) -> BriefPage:
+    rows = _LISTS[page.name](report)
+    pages = max(1, -(-len(rows) // PER_PAGE))
+    if not 1 <= page.number <= pages:
+        raise ReportError(
+            f"there is no page {page.number} of {page.name}\n"
+            f"  {count_text(len(rows), 'prompt')}: the last page is {pages}"
+        )
+    start = (page.number - 1) * PER_PAGE
+    return BriefPage(
+        iteration=report.iteration,
+        baseline=report.baseline_number,
+        guardrail=BriefGuardrail.of(report.evaluation.settings),
+        complete=not report.evaluation.metrics.missing,
+        list=page.name,  # type: ignore[arg-type]
+        count=len(rows),
+        page=page.number,
+        pages=pages,
+        texts=TEXTS,
+        prompts=_prompts(report, rows[start : start + PER_PAGE], size),
+    )
+
+
+def _brief(report: ReportInput, size: _Size) -> BriefData:
     evaluation, comparison = report.evaluation, report.comparison
     metrics = evaluation.metrics
     judgement = judge(evaluation, comparison, report.baseline_number)
-    shown = {
-        name: tuple(_prompt(report, row, size) for row in rows[:entries])
-        for name, rows in lists.items()
-    }
+    lists = {name: rows(report) for name, rows in _LISTS.items()}
+    shown = {name: _prompts(report, rows[: size.prompts], size) for name, rows in lists.items()}
+    cut = [name for name, rows in lists.items() if len(rows) > len(shown[name])]
+    ideas, no_ideas = _ideas(report)
     return BriefData(
         iteration=report.iteration,
         baseline=report.baseline_number,
@@ -200,13 +336,29 @@ def _data(
         intervals=_intervals(report),
         judgement=BriefJudgement(judgement.code, judgement.text),
         complete=not metrics.missing,
+        ideas=ideas and ideas[: size.ideas],
+        no_ideas=_start(no_ideas, _NAME) or None,
         next_command=_command(report.next_command),
+        more=_command(f"{report.more_command} --more {cut[0]}")
+        if cut and report.more_command
+        else None,
         texts=TEXTS,
         false_positives=shown["fp"],
         false_negatives=shown["fn"],
         broke=shown["broke"],
         fixed=shown["fixed"],
     )
+
+
+def _ideas(report: ReportInput) -> tuple[tuple[BriefIdea, ...] | None, str]:
+    """Return the ideas that fit, and why there are no others: a cut edit would be of no use."""
+    if report.ideas is None:
+        return None, report.no_ideas
+    ideas = [BriefIdea.of(report.topic, proposal) for proposal in report.ideas]
+    short = [idea for idea in ideas if len(encode(KIND, {"i": idea}).encode()) <= _LONGEST_IDEA]
+    if ideas and not short:
+        return None, "too long to be shown here: see guardtui refine --single"
+    return tuple(short), report.no_ideas
 
 
 def _intervals(report: ReportInput) -> BriefIntervals:
@@ -267,8 +419,8 @@ def _worst_first(report: ReportInput, rows: NDArray[np.intp]) -> NDArray[np.intp
     return ordered
 
 
-def _rows(report: ReportInput, name: str, count: int) -> Iterator[ReportRow]:
-    return map(report.row, _LISTS[name](report)[:count].tolist())
+def _prompts(report: ReportInput, rows: NDArray[np.intp], size: _Size) -> tuple[BriefPrompt, ...]:
+    return tuple(_prompt(report, report.row(row), size.text) for row in rows.tolist())
 
 
 def _prompt(report: ReportInput, row: ReportRow, size: int) -> BriefPrompt:

@@ -174,6 +174,12 @@ class RemoteEvaluator(Evaluator):
         return _joined(topic, prompts, self._settings, self._combined(epochs), onto)
 
     @property
+    def sent(self) -> int:
+        """Number of requests of the newest scan, as far as it reported them before its end."""
+        latest = self._latest
+        return 0 if latest is None or latest.traffic is None else latest.traffic().sent
+
+    @property
     def _settings(self) -> ScannerSettings:
         return with_epochs(self._remote.settings, self._epochs)
 

@@ -13,14 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from guardtui.advice.candidates import CandidateKind
+from guardtui.advice.objective import Gain
+from guardtui.advice.proposals import ForecastChange, Proposal
 from guardtui.domain.comparison import compare
+from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.text import HIDDEN
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
-from guardtui.reports.base import ReportInput
-from guardtui.reports.brief import AT_MOST, brief, write
+from guardtui.reports.base import PageRequest, ReportError, ReportInput
+from guardtui.reports.brief import AT_MOST, PER_PAGE, brief, write
 from tests.examples import up_to
 from tests.guardrails import airs_settings, engine_settings
 
@@ -28,15 +33,17 @@ from .hostile import hostile_report, plain_prompts, storable
 from .test_inert import ATTACK
 from .test_report_schema import schema_of, strict
 
-VALIDATOR = Draft202012Validator(strict(schema_of("brief")))
+VALIDATOR, PAGE = (
+    Draft202012Validator(strict(schema_of(name))) for name in ("brief", "brief-page")
+)
 
 
-def load(report: ReportInput) -> dict[str, Any]:
+def load(report: ReportInput, validator: Draft202012Validator = VALIDATOR) -> dict[str, Any]:
     text = write(report)
     assert len(text.encode()) <= AT_MOST
     assert not HIDDEN.search(text)
     document: dict[str, Any] = json.loads(text)
-    VALIDATOR.validate(document)
+    validator.validate(document)
     assert document == brief(report)
     return document
 
@@ -62,6 +69,24 @@ def evaluated(
         prompts.keys,
         prompts.expected,
         verdicts,
+    )
+
+
+def proposal(topic: Topic, metrics: Metrics) -> Proposal:
+    """A proposal of this definition, as likely as not."""
+    rows = np.zeros(0, np.intp)
+    forecast = ForecastChange("AIRS", RateEstimate(0.02, -0.01, 0.05), 0.1)
+    return Proposal(
+        topic,
+        (CandidateKind.ADD_EXAMPLE,),
+        ("Add an example",),
+        Gain(0.03, -0.01, 0.07, likely=False),
+        metrics,
+        metrics,
+        rows,
+        rows,
+        rows,
+        forecast=forecast,
     )
 
 
@@ -108,9 +133,22 @@ def test_it_fits_whatever_the_prompts_are(text: str, count: int) -> None:
         report,
         evaluation=replace(report.evaluation, verdicts=told),
         next_command="guardtui " + text * 9_999,
+        ideas=tuple(
+            proposal(Topic(name="n", description=text * length), report.evaluation.metrics)
+            for length in (50, 50, 9_999)
+        ),
     )
     document = load(report)
+    assert len(document["ideas"]) in (1, 2), "a definition is whole, or not there"
+    assert {idea["definition"]["description"] for idea in document["ideas"]} == {text * 50}
     assert document["next_command"] is None
+    for name, total in (("fp", count / 2), ("broke", count)):
+        last = -(-total // PER_PAGE)
+        page = load(replace(report, page=PageRequest(name, int(last))), PAGE)
+        assert (page["pages"], page["count"]) == (last, total)
+        assert len(page["prompts"]) == total - (last - 1) * PER_PAGE
+        with pytest.raises(ReportError, match=f"the last page is {int(last)}"):
+            write(replace(report, page=PageRequest(name, int(last) + 1)))
     listed = document["false_positives"]
     assert len(listed) >= 2
     assert all(one["prompt"].endswith("…") for one in listed)
@@ -177,3 +215,21 @@ def test_the_judgement_is_that_of_the_app_with_its_code(report: ReportInput) -> 
     assert document["intervals"]["change_of_coverage"][0] > 0
     assert (document["iteration"], document["baseline"]) == (4, 3)
     assert load(report)["judgement"]["code"] == "incomplete"
+
+
+def test_an_idea_says_what_its_figures_are_about(report: ReportInput) -> None:
+    metrics = report.evaluation.metrics
+    edited = report.topic.model_copy(update={"examples": ("another", "third")})
+    document = load(replace(report, ideas=(proposal(edited, metrics),)))
+    assert document["ideas"] == [
+        {
+            "edit": "Add an example",
+            "definition": {"examples": ["another", "third"]},
+            "guardrail": "engine (stand-in)",
+            "gain": 0.03,
+            "interval": [-0.01, 0.07],
+            "likely": False,
+            "forecast": {"guardrail": "AIRS", "gain": 0.02, "interval": [-0.01, 0.05]},
+        }
+    ]
+    assert load(replace(report, no_ideas="too few"))["ideas"] is None

@@ -55,10 +55,14 @@ def typed_wordings(text: str, topic: Topic, source: str) -> list[Candidate]:
         description = line.strip()
         if description and not description.startswith("#"):
             edited = topic.model_copy(update={"description": description})
-            change = f"Change the description to “{display_start(description, _SHOWN)}”"
-            origin = f"line {number} {source}"
-            wordings.append(Candidate(edited, CandidateKind.TYPED, change, origin=origin))
+            wordings.append(typed_wording(edited, f"line {number} {source}"))
     return wordings
+
+
+def typed_wording(wording: Topic, origin: str) -> Candidate:
+    """Return a definition as a candidate; `origin` says where its words are from."""
+    change = f"Change the description to “{display_start(wording.description, _SHOWN)}”"
+    return Candidate(wording, CandidateKind.TYPED, change, origin=origin)
 
 
 # --- by a language model ------------------------------------------------------------------

@@ -7,53 +7,61 @@ questions: what the app would ask is refused, and left to the author.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from guardtui.advice.candidates import Candidate
 from guardtui.advice.measured_rows import TooFewPromptsError
 from guardtui.advice.splits import SplitError
 from guardtui.app.advice.ideas import Ideas, ranked_ideas
 from guardtui.app.advice.refinement import Measure, open_measure
-from guardtui.app.agent.answers import TEXTS, Answer, MistakeKind, brief, ideas_data, page_of
+from guardtui.app.advice.wordings import typed_wording
+from guardtui.app.agent.answers import (
+    Answer,
+    MistakeKind,
+    brief_answer,
+    experiment_answer,
+    ideas_data,
+    page_of,
+)
+from guardtui.app.agent.errors import WRITE, AgentError
+from guardtui.app.agent.guardrail import CallBudget, loop_guardrail
 from guardtui.app.agent.state import SessionState
 from guardtui.app.editing.deciding import plateau_text
 from guardtui.app.editing.iteration_decisions import IterationDecisions, unknown_number
+from guardtui.app.experiments.headless import HeadlessExperiment, report_of
+from guardtui.app.experiments.planning import Design, gathered
+from guardtui.app.guardrails.named import ENGINE, NamedGuardrail
+from guardtui.app.scan.recorded_forecast import recorded_forecast_before
 from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.comparison import compare
-from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED
+from guardtui.domain.forecast_record import ForecastBefore
+from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Intent, Topic, describe_changes, violations
+from guardtui.domain.topic import Topic, violations
 from guardtui.files.change_signature import change_signature
 from guardtui.files.inputs import agreed_topic, disagreement
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.reports.base import ReportInput
+from guardtui.reports.brief import TEXTS
 from guardtui.reports.compared import compared_report
 from guardtui.reports.history import KIND as HISTORY
-from guardtui.reports.history import History, HistoryEntry
+from guardtui.reports.history import History
 from guardtui.reports.json_data import document
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.chosen_thresholds import settings_of_session, wanted_threshold
+from guardtui.session.chosen_thresholds import settings_of_session
 from guardtui.session.evaluation_refs import of_session
-from guardtui.session.series import series_of
-from guardtui.session.session import Iteration, Recorder, Session
+from guardtui.session.experiments import ExperimentLog
+from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
-
-WRITE = "--allow-write"
-
-
-class AgentError(GuardtuiError):
-    """A request of an agent that is refused; the message has the remedy."""
-
-    exit_code = 2
 
 
 class OutdatedError(AgentError):
@@ -79,31 +87,59 @@ class AgentFiles:
     prompts: Path
 
 
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A description to try in an experiment, with examples unless they are the file's."""
+
+    description: str
+    examples: tuple[str, ...] | None = None
+
+
 class AgentLoop:
     """Serves one agent; calls that evaluate or change something wait for each other.
 
-    All methods raise GuardtuiError.
+    A cancelled call stops soon, and what it was paid for is kept. All methods raise GuardtuiError.
     """
 
     def __init__(
-        self, files: AgentFiles, *, encoder: str | None = None, writes: bool = False
+        self,
+        files: AgentFiles,
+        guardrail: NamedGuardrail = ENGINE,
+        *,
+        encoder: str | None = None,
+        writes: bool = False,
+        calls: int = 0,
     ) -> None:
-        """With `writes`, evaluations are recorded and decided on.
+        """With `writes`, evaluations are recorded and decided on; `calls` may be made in all.
 
-        `encoder` is that of the engine, by default the author's, whose threshold is used too.
-
-        Reads both files, so that a fault of them is found before the agent begins.
+        `encoder` is that of the engine, by default the author's, whose threshold is used too. Reads
+        the files and settings, so that a fault of them is found before the agent begins.
         """
         self._files, self._writes = files, writes
+        self._budget = CallBudget(calls)
+        self._under_way: set[asyncio.Task[Answer]] = set()
         remembered = settings_of_session(files.topic).get("encoder")
         usual = remembered if remembered in ENCODERS else ENCODERS[0]
         self._engine = LocalScanner(encoder or usual, FITTED)
         self._one_at_a_time = asyncio.Lock()
         self._read: tuple[object, PromptSet] | None = None
         self._measure: tuple[tuple[object, ...], Measure] | None = None
+        self._ideas_of: tuple[tuple[object, ...], Ideas | str] | None = None
         self._newest: ReportInput | None = None
+        self._named = guardrail
+        self._guardrail = loop_guardrail(
+            guardrail, files.topic, self._engine, self._budget, writes=writes
+        )
         topic, _ = self._inputs()
         self._seen = self._state(topic)[1]
+
+    async def close(self) -> None:
+        """Stop what is under way, and wait until it has ended."""
+        for task in self._under_way:
+            task.cancel()
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+        await self._guardrail.close()
 
     # --- what the agent asks ----------------------------------------------------------------
 
@@ -115,22 +151,37 @@ class AgentLoop:
         intent: str | None = None,
     ) -> Answer:
         """Measure a definition, whose missing fields are those of the topic file."""
-        async with self._one_at_a_time:
-            own, prompts = await asyncio.to_thread(self._inputs, intent)
-            edits = {"name": name, "description": description}
-            given: dict[str, Any] = {key: text for key, text in edits.items() if text is not None}
-            if examples is not None:
-                given["examples"] = tuple(examples)
-            topic = own.model_copy(update=given)
-            await asyncio.to_thread(self._follow_author)
-            evaluation = await self._engine.evaluate(topic, prompts, lambda progress: None)
-            report, changes = await asyncio.to_thread(self._recorded, own, evaluation, prompts)
-            self._newest = report
-            ideas = await self._ideas(topic, prompts)
+        edits: dict[str, Any] = {"name": name, "description": description}
+        if examples is not None:
+            edits["examples"] = tuple(examples)
+        given = {key: value for key, value in edits.items() if value is not None}
+        return await self._apart(self._evaluate(given, intent))
+
+    async def _evaluate(self, given: Mapping[str, Any], intent: str | None) -> Answer:
+        own, prompts = await asyncio.to_thread(self._inputs)
+        if intent not in (None, prompts.intent):
+            raise AgentError(
+                f"intent: the prompts are for a topic to {prompts.intent}\n"
+                f"  omit it: the author changes it, in {self._files.topic}"
+            )
+        topic = own.model_copy(update=given)
+
+        def so_far(evaluation: Evaluation) -> None:
+            self._record(own, self._titled(evaluation), None)
+
+        measured = await self._guardrail.evaluate(own, topic, prompts, so_far)
+        report, changes = await asyncio.to_thread(
+            self._recorded, own, self._titled(measured.evaluation), prompts
+        )
+        self._newest = report
+        ideas = await self._ideas(topic, prompts)
         warnings = [
-            f"AIRS would reject this definition: {broken.message}" for broken in violations(topic)
+            *measured.warnings,
+            *(f"AIRS would reject this definition: {one.message}" for one in violations(topic)),
         ]
-        return brief(report, ideas) | _given(warnings=warnings, changes=changes)
+        return (
+            brief_answer(report, ideas) | _given(warnings=warnings, changes=changes) | self._calls
+        )
 
     async def mistakes(
         self, kind: MistakeKind, page: int = 1, iteration: int | None = None
@@ -150,15 +201,18 @@ class AgentLoop:
         def compared() -> ReportInput:
             return compared_report(of_session(topic, str(a)), of_session(topic, str(b)))
 
-        return brief(await asyncio.to_thread(compared), None)
+        return brief_answer(await asyncio.to_thread(compared), None)
 
     async def ideas(self) -> Answer:
         """Return measured edits of the definition that was evaluated last, or of the topic file."""
-        async with self._one_at_a_time:
+
+        async def measured() -> Answer:
             own, prompts = await asyncio.to_thread(self._inputs)
             newest = self._newest
             ideas = await self._ideas(own if newest is None else newest.topic, prompts)
-        return document("ideas", {}) | ideas_data(ideas) | {"texts": TEXTS}
+            return document("ideas", {}) | ideas_data(ideas) | {"texts": TEXTS}
+
+        return await self._apart(measured())
 
     async def history(self) -> Answer:
         """Return the iterations, and the topic file's definition."""
@@ -166,7 +220,10 @@ class AgentLoop:
         def read() -> Answer:
             topic, _ = self._inputs()
             session, self._seen = self._state(topic)
-            return document(HISTORY, History.of(session.iterations)) | {
+            path = self._files.topic
+            store = SessionStore(path, reading=True) if has_session(path) else None
+            experiments = [] if store is None else ExperimentLog(store).experiments()
+            return document(HISTORY, History.of(session.iterations, session, experiments)) | {
                 "definition": topic.model_dump(mode="json")
             }
 
@@ -176,6 +233,10 @@ class AgentLoop:
         """Keep an iteration, by default that of the newest evaluation; writes the topic file."""
 
         def keep(decisions: IterationDecisions, chosen: Iteration) -> Answer:
+            if chosen.decision is Decision.KEEP:
+                raise AgentError(
+                    f"#{chosen.number} is kept already\n  only the author restores an earlier one"
+                )
             decisions.require_progress(chosen)
             if decisions.overwrites:
                 raise AgentError(
@@ -201,16 +262,15 @@ class AgentLoop:
 
         return await self._decide(iteration, discard)
 
+    async def experiment(self, wordings: Sequence[Wording] = ()) -> Answer:
+        """Try wordings of the topic file's definition on the guardrail, or edits of the engine."""
+        return await self._apart(self._experiment(wordings))
+
     # --- files ------------------------------------------------------------------------------
 
-    def _inputs(self, intent: str | None = None) -> tuple[Topic, PromptSet]:
+    def _inputs(self) -> tuple[Topic, PromptSet]:
         """Read the topic file, and the prompts if they have changed."""
         file = load_topic(self._files.topic)
-        if intent is not None:
-            file = replace(
-                file.with_topic(file.topic.model_copy(update={"intent": Intent(intent)})),
-                intent_given=True,
-            )
         path = self._files.prompts
         key = change_signature(path), file.topic.intent
         if self._read is None or self._read[0] != key:
@@ -233,37 +293,58 @@ class AgentLoop:
         session = Session(topic, iterations, pinned, prompts)
         return session, SessionState(session.marks, pinned, topic)
 
-    def _follow_author(self) -> None:
-        """Use the threshold that the author has chosen for the engine."""
-        settings = settings_of_session(self._files.topic)
-        wanted = wanted_threshold(settings)
-        if isinstance(wanted, float) and settings.get("encoder") == self._engine.encoder_name:
-            self._engine.use_threshold(wanted, str(settings.get("threshold_source", BY_HAND)))
-        else:
-            self._engine.use_threshold(None if wanted == SHIPPED else FITTED)
-
     # --- evaluations ------------------------------------------------------------------------
+
+    def _titled(self, evaluation: Evaluation) -> Evaluation:
+        return replace(evaluation, settings=evaluation.settings.titled(self._named.name))
+
+    @property
+    def _calls(self) -> Answer:
+        """How many calls are left, of a guardrail that they are counted of."""
+        return {"calls_left": self._budget.left} if self._guardrail.is_remote else {}
+
+    def _record(
+        self, own: Topic, evaluation: Evaluation, forecast: ForecastBefore | None
+    ) -> int | None:
+        """Record an evaluation if that is allowed; return its number."""
+        if not self._writes or not evaluation.metrics.total:
+            return None
+        files = EvaluatedFiles(
+            self._files.topic, self._files.prompts, AS_WRITTEN, self._guardrail.template
+        )
+        recorded, _ = record_evaluation(
+            files, evaluation, forecast, Recorder.AGENT, is_own=evaluation.topic == own
+        )
+        return recorded.number
 
     def _recorded(
         self, own: Topic, evaluation: Evaluation, prompts: PromptSet
     ) -> tuple[ReportInput, tuple[str, ...]]:
         """Record an evaluation if that is allowed; return its report and what others changed."""
-        files = EvaluatedFiles(self._files.topic, self._files.prompts, AS_WRITTEN)
-        number = None
-        if self._writes:
-            recorded, _ = record_evaluation(
-                files, evaluation, by=Recorder.AGENT, is_own=evaluation.topic == own
+        forecast = None
+        if self._writes and self._guardrail.is_remote:
+            # This scan is not in the session yet, so this is the forecast before it.
+            forecast = recorded_forecast_before(
+                self._files.topic, evaluation, prompts, self._engine
             )
-            number = recorded.number
-        session, state = self._state(own)
-        before = self._seen
-        if number is not None and number not in before.marks:
-            before = replace(before, marks={**before.marks, number: state.marks[number]})
-        changes = state.changes(before)
-        self._seen = state
+        number = self._record(own, evaluation, forecast)
+        session, changes = self._looked(own, number)
         session.shown = evaluation.settings
         iteration = None if number is None else session.iteration(number)
         return self._report(session, evaluation, prompts, iteration), changes
+
+    def _looked(self, own: Topic, number: int | None = None) -> tuple[Session, tuple[str, ...]]:
+        """Return the session, and what others changed in it since the agent's last look.
+
+        `number` is the iteration that was recorded or completed for the agent.
+        """
+        session, state = self._state(own)
+        before = self._seen
+        new = [one for one in session.iterations if one.number not in before.marks]
+        mine = {one.number for one in new if one.by is Recorder.AGENT} | {number}
+        known = {one: mark for one, mark in state.marks.items() if one in mine}
+        self._seen = state
+        return session, state.changes(replace(before, marks={**before.marks, **known}))
 
     def _report(
         self,
@@ -281,9 +362,7 @@ class AgentLoop:
             baseline=before,
             comparison=None if before is None else compare(before, evaluation),
             baseline_number=None if baseline is None else baseline.number,
-            series=series_of(session.iterations, session.best),
-            changes=describe_changes(before.topic, evaluation.topic) if before else (),
-            name="" if iteration is None else str(iteration.number),
+            iteration=None if iteration is None else iteration.number,
         )
 
     def _report_of(self, number: int) -> ReportInput:
@@ -312,7 +391,47 @@ class AgentLoop:
                 self._measure = known = subject, measure
             return ranked_ideas(topic, prompts, known[1].advised(topic, stopped), None)
 
-        return await run_stoppable(work)
+        known = self._ideas_of
+        if known is None or known[0] != (topic, prompts, self._engine.threshold):
+            ideas = await run_stoppable(work)
+            self._ideas_of = known = (topic, prompts, self._engine.threshold), ideas
+        return known[1]
+
+    # --- experiments ------------------------------------------------------------------------
+
+    async def _experiment(self, wordings: Sequence[Wording]) -> Answer:
+        own, prompts = await asyncio.to_thread(self._inputs)
+        told: list[str] = []
+        answering = self._guardrail.answering(own, told.append)
+        if not self._writes:
+            raise AgentError(
+                "not begun: an experiment is stored in the session as it goes\n"
+                f"  the author allows that when the server is started: {WRITE}"
+            )
+        who = self._named.title
+        self._budget.require(1, who)
+        experiment = HeadlessExperiment(self._files.topic, own, prompts, answering, Recorder.AGENT)
+        typed = [_typed(own, wording, number) for number, wording in enumerate(wordings, start=1)]
+
+        def planned(stopped: Callable[[], bool]) -> tuple[Evaluation | None, Design]:
+            known = experiment.known()
+            candidates = gathered(own, prompts, typed, self._engine, stopped=stopped)
+            design = Design(prompts, own, candidates).within(self._budget.left, known)
+            return known, design
+
+        known, design = await run_stoppable(planned)
+        self._budget.require(design.calls(known).least, who)
+        record = await asyncio.to_thread(experiment.begun, design, known, self._named.name)
+        run = experiment.run_of(record)
+        try:
+            status = await run.run(record.calls + self._budget.left)
+        finally:
+            self._budget.made += run.calls - record.calls
+        proven = await asyncio.to_thread(experiment.record_proven, run)
+        report = report_of(run, status, kept=proven is not None)
+        _, changes = await asyncio.to_thread(self._looked, own)
+        answer = experiment_answer(report, proven)
+        return answer | _given(warnings=told, changes=changes) | self._calls
 
     # --- decisions --------------------------------------------------------------------------
 
@@ -333,36 +452,64 @@ class AgentLoop:
             state = SessionState(session.marks, session.pinned, decisions.definition)
             if state != self._seen:
                 before, self._seen = self._seen, state
-                newer = [HistoryEntry.of(session.iteration(one)) for one in state.newer(before)]
+                newer = map(session.iteration, state.newer(before))
                 changes = state.changes(before) or ("an iteration was removed",)
                 raise OutdatedError(
                     changes,
-                    document(HISTORY, History(tuple(newer)))
+                    document(HISTORY, History.of(newer, session))
                     | {"definition": state.definition.model_dump(mode="json")},
                 )
             newest = self._newest
-            if number is None and newest is not None and newest.name:
-                return decide(decisions, decisions.chosen(int(newest.name)))
-            return decide(decisions, decisions.chosen(number))
+            chosen = newest.iteration if number is None and newest is not None else number
+            return decide(decisions, decisions.chosen(chosen))
 
-        async with self._one_at_a_time:
-            return await _whole(work)
+        return await self._apart(asyncio.to_thread(work), stops=False)
+
+    async def _apart(self, work: Coroutine[Any, Any, Answer], *, stops: bool = True) -> Answer:
+        """Run one call at a time in a task of its own; cancelling the caller `stops` it, once.
+
+        The caller need not stay until it has ended: a guardrail is put back meanwhile.
+        """
+
+        async def alone() -> Answer:
+            async with self._one_at_a_time:
+                return await work
+
+        task = asyncio.create_task(alone())
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if stops:
+                task.cancel()
+            raise
+
+    def _ended(self, task: asyncio.Task[Answer]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # the caller may be gone
 
     def _decided(self, decisions: IterationDecisions, decided: Iteration) -> Answer:
         session, definition = decisions.session, decisions.definition
         self._seen = SessionState(session.marks, session.pinned, definition)
         plateau = plateau_text(session)
         return (
-            document(HISTORY, History.of([decided]))
+            document(HISTORY, History.of([decided], session))
             | {"definition": definition.model_dump(mode="json")}
             | _given(warnings=[plateau] if plateau else [])
         )
 
 
-async def _whole(work: Callable[[], Answer]) -> Answer:
-    """Run what writes in a thread, to its end even if the agent cancels the call."""
-    task: Awaitable[Answer] = asyncio.ensure_future(asyncio.to_thread(work))
-    return await asyncio.shield(task)
+def _typed(own: Topic, wording: Wording, number: int) -> Candidate:
+    """Return a wording to try. Raises AgentError if it exceeds the limits."""
+    edits: dict[str, Any] = {"description": wording.description}
+    if wording.examples is not None:
+        edits["examples"] = wording.examples
+    topic = own.model_copy(update=edits)
+    if broken := violations(topic):
+        raise AgentError(f"wording {number}: {broken[0].message}\n  shorten or correct it")
+    return typed_wording(topic, f"wording {number} of an agent")
 
 
 def _given(**members: Sequence[str]) -> Answer:

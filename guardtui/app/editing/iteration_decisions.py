@@ -7,14 +7,12 @@ from pathlib import Path
 from guardtui.app.editing.deciding import against_discarding, missing_text, not_shown, other_measure
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
 from guardtui.session.report_reader import has_iterations, recorded_topics
-from guardtui.session.session import Decision, Iteration, Recorder, Session
-from guardtui.session.store import SessionStore
+from guardtui.session.session import Decision, Iteration, Recorder
 from guardtui.session.workspace import Workspace
 
 
@@ -175,19 +173,6 @@ class IterationDecisions:
             self._workspace.save(topic)
         except FileError as problem:
             raise HistoryError(str(problem)) from problem
-
-
-def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) -> Session | None:
-    """Return the session of a topic file as the app shows it with an evaluation on these prompts.
-
-    None if nothing is recorded. Raises StoreError.
-    """
-    if not has_iterations(topic):
-        return None
-    store = SessionStore(topic, reading=True)
-    session = Session(evaluation.topic, store.iterations(), store.pinned(), prompts)
-    session.shown = evaluation.settings
-    return session
 
 
 def no_session(topic: Path) -> HistoryError:

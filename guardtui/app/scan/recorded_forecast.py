@@ -11,6 +11,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.guardrail import (
+    ENGINE,
     Guardrail,
     ScannerSettings,
     distinct_texts,
@@ -87,6 +88,28 @@ def fit_recorded(
         raise explained(error, topic_path, guardrail) from error
     assert forecaster is not None  # noqa: S101 - nothing stops it
     return forecaster
+
+
+def last_forecaster(
+    topic_path: Path,
+    prompts: PromptSet,
+    engine: LocalScanner,
+    wanted: Guardrail | None = None,
+    report: Report = lambda _: None,
+) -> Forecaster | None:
+    """Return the forecaster of a guardrail, by default of the one that answered last, or None.
+
+    Raises StoreError and ScannerError, and ForecastError if that of a `wanted` one is impossible.
+    """
+    if wanted is not None and wanted.kind == ENGINE:
+        return None
+    try:
+        guardrail = recorded_guardrail(topic_path, wanted)
+        return fit_recorded(topic_path, prompts, guardrail, engine, report)
+    except ForecastError:
+        if wanted is not None:
+            raise
+        return None
 
 
 def forecast_recorded(

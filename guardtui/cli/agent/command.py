@@ -6,12 +6,15 @@ from importlib import import_module
 
 import click
 
-COMMANDS = ("spec", "mcp")
-"""Names of the subcommands, which are those of their modules in this package."""
+COMMANDS = {
+    "spec": "Print commands, options, exit codes, formats and schemas as JSON.",
+    "mcp": "Let a coding agent refine a topic, by the Model Context Protocol.",
+}
+"""Short help of each subcommand by its name, which is that of its module in this package."""
 
 
 class _LazyGroup(click.Group):
-    """A group that imports a subcommand's module only to run or list it."""
+    """A group that imports a subcommand's module only to run it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -21,6 +24,10 @@ class _LazyGroup(click.Group):
             return None
         command: click.Command = import_module(f"guardtui.cli.agent.{cmd_name}").command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group("agent", cls=_LazyGroup)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from pathlib import Path
 
 import click
 
-from guardtui.cli.diagnostics import InputError
+from guardtui.cli.diagnostics import InputError, note
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
 from guardtui.cli.options import FILE
 
@@ -21,12 +23,25 @@ from guardtui.cli.options import FILE
     is_flag=True,
     help="Record each evaluation, and let the agent keep and discard iterations.",
 )
-def command(topic: Path, prompts: Path, guardrail: GuardrailFlags, writes: bool) -> None:
+@click.option(
+    "--allow-calls",
+    "calls",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Calls of the guardrail that the agent may make in all (default: 0; cached verdicts cost "
+    "none).",
+)
+def command(
+    topic: Path, prompts: Path, guardrail: GuardrailFlags, writes: bool, calls: int
+) -> None:
     """Let a coding agent refine a topic, by the Model Context Protocol.
 
     Needs the extra: pip install "guardtui[mcp]". A client of the protocol starts this command and
     speaks with it on standard input and output: the tools evaluate, mistakes, compare, ideas, keep,
-    discard and history work on the topic's session, as the app and 'guardtui history' do.
+    discard, history and experiment work on the topic's session, as the app and 'guardtui history'
+    do. With both --allow-write and --allow-calls an edited definition is deployed to a profile of
+    AIRS, to be measured.
     """
     try:
         import mcp  # noqa: F401
@@ -42,7 +57,19 @@ def command(topic: Path, prompts: Path, guardrail: GuardrailFlags, writes: bool)
     from guardtui.cli.agent.mcp_server import server_of
 
     chosen, encoder, _ = guardrail.with_encoder(topic)
-    if chosen.kind != "engine":
-        raise InputError(f"{chosen.title}: only the engine can be asked here")
-    loop = AgentLoop(AgentFiles(topic, prompts), encoder=encoder, writes=writes)
-    signals.run(server_of(loop).run_stdio_async())
+    files = AgentFiles(topic, prompts)
+
+    async def serve() -> None:
+        loop = AgentLoop(files, chosen, encoder=encoder, writes=writes, calls=calls)
+        serving = asyncio.create_task(server_of(loop).run_stdio_async())
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            await loop.close()
+            # A thread of the server waits for standard input, whose end may never come.
+            word, code = signals.ending()
+            note(word)
+            os._exit(code)
+        await loop.close()
+
+    signals.run(serve())

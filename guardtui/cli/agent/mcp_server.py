@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from guardtui import __version__
-from guardtui.app.agent.loop import AgentLoop, OutdatedError
+from guardtui.app.agent.loop import AgentLoop, OutdatedError, Wording
 from guardtui.cli.diagnostics import failure
 from guardtui.domain.errors import GuardtuiError
 from guardtui.reports.json_text import dumps
@@ -30,6 +30,15 @@ OptionalIteration = Annotated[
     int | None,
     Field(ge=0, description="Number of an iteration; default: the one evaluated last here."),
 ]
+
+
+class WordingArgument(BaseModel):
+    """A wording to try; without examples it is tried with subsets of the topic file's."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    description: str
+    examples: list[str] | None = None
 
 
 class LoopTools:
@@ -97,6 +106,24 @@ class LoopTools:
         changed something since your last evaluation or look at the history."""
         return await _answer(self._loop.discard(iteration))
 
+    async def experiment(
+        self,
+        wordings: Annotated[
+            list[WordingArgument] | None,
+            Field(description="What to try; default: the engine's edits of the examples."),
+        ] = None,
+    ) -> CallToolResult:
+        """Try wordings on the guardrail, prompt by prompt, until one is proven better than the
+        topic file's definition. Needs --allow-calls and --allow-write.
+
+        A proven one is recorded as an undecided iteration with open verdicts: evaluate its
+        definition to complete them, then keep it."""
+        given = [
+            Wording(one.description, None if one.examples is None else tuple(one.examples))
+            for one in wordings or ()
+        ]
+        return await _answer(self._loop.experiment(given))
+
 
 async def _answer(work: Awaitable[dict[str, Any]]) -> CallToolResult:
     try:
@@ -133,7 +160,7 @@ def _tool(call: Any, *, reads: bool = False) -> Tool:
     tool = Tool.from_function(
         call,
         description=described + _DATA,
-        annotations=ToolAnnotations(read_only_hint=reads, open_world_hint=False),
+        annotations=ToolAnnotations(read_only_hint=reads),
         structured_output=False,
     )
     arguments = tool.fn_metadata.arg_model
@@ -147,7 +174,7 @@ def server_of(loop: AgentLoop) -> MCPServer[Any]:
     """Return the server of one agent; its `run_stdio_async` ends with standard input."""
     tools = LoopTools(loop)
     reading = (tools.mistakes, tools.compare, tools.ideas, tools.history)
-    writing = (tools.evaluate, tools.keep, tools.discard)
+    writing = (tools.evaluate, tools.experiment, tools.keep, tools.discard)
     return MCPServer(
         "guardtui",
         version=__version__,

@@ -4,42 +4,63 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from inspect import cleandoc
 from types import MappingProxyType
-from typing import Any, Literal, Required, TypedDict, cast
+from typing import Annotated, Any
 
 import click
 
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.options import exits_of
 from guardtui.cli.output import write
+from guardtui.reports.json_data import Omitted, encode
 
 
-class ParameterSpec(TypedDict, total=False):
+@dataclass(frozen=True, slots=True)
+class ParameterSpec:
     """An argument or option: `names` are its spellings, `least` and `most` bound a number.
 
-    Keys are omitted where they do not apply. An option without a value has the type `flag`.
+    An option without a value has the type `flag`.
     """
 
-    names: Required[list[str]]
-    type: Required[str]
-    metavar: str
-    choices: list[str]
-    least: float
-    most: float
-    default: str | int | float
-    required: Literal[True]
-    repeatable: Literal[True]
-    help: str
+    names: list[str]
+    type: str
+    metavar: Annotated[str | None, Omitted]
+    choices: Annotated[list[str] | None, Omitted]
+    least: Annotated[int | float | None, Omitted]
+    most: Annotated[int | float | None, Omitted]
+    default: Annotated[str | int | float | None, Omitted]
+    required: Annotated[bool, Omitted]
+    repeatable: Annotated[bool, Omitted]
+    help: Annotated[str | None, Omitted]
+
+    @classmethod
+    def of(cls, parameter: click.Parameter) -> ParameterSpec:
+        """Return the description of a parameter."""
+        kind, known = parameter.type, parameter.to_info_dict()
+        default = known.get("default")
+        return cls(
+            names=[*parameter.opts, *parameter.secondary_opts],
+            type="flag" if known.get("is_flag") else kind.name,
+            metavar=parameter.metavar,
+            choices=_choices(parameter) or None,
+            least=getattr(kind, "min", None),
+            most=getattr(kind, "max", None),
+            default=default if isinstance(default, str | int | float) else None,
+            required=parameter.required,
+            repeatable=parameter.multiple or parameter.nargs == -1,
+            help=known.get("help"),
+        )
 
 
-class CommandSpec(TypedDict):
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
     """A command that can be run, such as `eval` or `history keep`.
 
-    `formats` are those of its output besides text. `exit_codes` are those with a meaning of its
-    own.
+    `formats` are those of its reports, `exit_codes` those with a meaning of its own.
     """
 
     command: str
@@ -49,8 +70,28 @@ class CommandSpec(TypedDict):
     formats: list[str]
     exit_codes: dict[int, str]
 
+    @classmethod
+    def of(cls, name: str, command: click.Command, exits: Mapping[Exit, str]) -> CommandSpec:
+        """Return the description of a command; options that its help hides are left out."""
+        shown = [one for one in command.params if not getattr(one, "hidden", False)]
+        formats: list[str] = []
+        for parameter in shown:
+            if parameter.name == "format_name":
+                formats = _choices(parameter)
+            elif parameter.name == "as_json":
+                formats = ["json"]
+        return cls(
+            command=name,
+            help=cleandoc(command.help or "").replace("\b\n", ""),
+            arguments=[ParameterSpec.of(one) for one in shown if isinstance(one, click.Argument)],
+            options=[ParameterSpec.of(one) for one in shown if isinstance(one, click.Option)],
+            formats=formats,
+            exit_codes={int(code): meaning for code, meaning in exits.items()},
+        )
 
-class FormatSpec(TypedDict):
+
+@dataclass(frozen=True, slots=True)
+class FormatSpec:
     """A format of reports: the ending of its files, what it is for, and its variants by option."""
 
     name: str
@@ -59,18 +100,19 @@ class FormatSpec(TypedDict):
     variants: dict[str, str]
 
 
-class Spec(TypedDict, total=False):
-    """What guardtui offers to programs. Only `commands` and `exit_codes` for one command.
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What guardtui offers to programs. Only commands and exit codes for one command.
 
-    `environment` has the title of each variable that sets something, `schemas` the JSON Schemas of
-    the files that an author writes, and of the JSON that commands print.
+    `environment` has what each variable sets, `schemas` the JSON Schemas of the files that an
+    author writes and of the JSON that commands print.
     """
 
-    exit_codes: Required[dict[int, str]]
-    commands: Required[list[CommandSpec]]
-    formats: list[FormatSpec]
-    environment: dict[str, str]
-    schemas: dict[str, dict[str, Any]]
+    exit_codes: dict[int, str]
+    commands: list[CommandSpec]
+    formats: Annotated[list[FormatSpec] | None, Omitted] = None
+    environment: Annotated[dict[str, str] | None, Omitted] = None
+    schemas: Annotated[dict[str, dict[str, Any]] | None, Omitted] = None
 
 
 @click.command("spec")
@@ -87,23 +129,18 @@ def command(context: click.Context, only: str | None, schema: str | None) -> Non
             raise _unknown("--schema", schema, paths)
         write(paths[schema].read_text("utf-8"))
         return
-    from guardtui.reports.json_data import encode
-
     root = context.find_root()
     commands = list(_commands(root, root.command))
+    spec = Spec({int(code): code.meaning for code in Exit}, commands)
     if only is not None:
-        known = [one["command"] for one in commands]
-        commands = [one for one in commands if f"{one['command']} ".startswith(f"{only} ")]
-        if not commands:
-            raise _unknown("--command", only, known)
-    spec: Spec = {
-        "exit_codes": {int(code): code.meaning for code in Exit},
-        "commands": commands,
-    }
-    if only is None:
+        chosen = [one for one in commands if f"{one.command} ".startswith(f"{only} ")]
+        if not chosen:
+            raise _unknown("--command", only, [one.command for one in commands])
+        spec = replace(spec, commands=chosen)
+    else:
         schemas = {name: json.loads(path.read_text("utf-8")) for name, path in _schemas().items()}
-        spec |= {"formats": _formats(), "environment": _environment(), "schemas": schemas}
-    write(encode("spec", spec))
+        spec = replace(spec, formats=_formats(), environment=_environment(), schemas=schemas)
+    write(encode("spec", spec, compact=True))
 
 
 def _unknown(option: str, name: str, known: Collection[str]) -> InputError:
@@ -126,12 +163,12 @@ def _formats() -> list[FormatSpec]:
     from guardtui.reports.formats import format_of, report_formats
 
     return [
-        {
-            "name": name,
-            "ending": known.ending,
-            "about": known.about,
-            "variants": {known.variant.option: known.variant.about} if known.variant else {},
-        }
+        FormatSpec(
+            name,
+            known.ending,
+            known.about,
+            {known.variant.option: known.variant.about} if known.variant else {},
+        )
         for name in report_formats()
         for known in [format_of(name)]
     ]
@@ -162,21 +199,7 @@ def _commands(
     """
     exits = {**exits, **exits_of(command)}
     if not isinstance(command, click.Group) or (name and command.invoke_without_command):
-        shown = [one for one in command.params if not getattr(one, "hidden", False)]
-        yield {
-            "command": name,
-            "help": cleandoc(command.help or "").replace("\b\n", ""),
-            "arguments": [_parameter(one) for one in shown if isinstance(one, click.Argument)],
-            "options": [_parameter(one) for one in shown if isinstance(one, click.Option)],
-            "formats": [
-                name
-                for one in shown
-                for name in {"format_name": _choices(one), "as_json": ["json"]}.get(
-                    one.name or "", []
-                )
-            ],
-            "exit_codes": {int(code): meaning for code, meaning in exits.items()},
-        }
+        yield CommandSpec.of(name, command, exits)
     if isinstance(command, click.Group):
         from guardtui.cli.main import COMMANDS
 
@@ -188,22 +211,3 @@ def _commands(
 
 def _choices(parameter: click.Parameter) -> list[str]:
     return list(getattr(parameter.type, "choices", ()))
-
-
-def _parameter(parameter: click.Parameter) -> ParameterSpec:
-    kind, known = parameter.type, parameter.to_info_dict()
-    default = known.get("default")
-    values = {
-        "names": [*parameter.opts, *parameter.secondary_opts],
-        "type": "flag" if known.get("is_flag") else kind.name,
-        "metavar": parameter.metavar,
-        "choices": _choices(parameter),
-        "least": getattr(kind, "min", None),
-        "most": getattr(kind, "max", None),
-        "default": default if isinstance(default, str | int | float) else None,
-        "required": parameter.required,
-        "repeatable": parameter.multiple or parameter.nargs == -1,
-        "help": known.get("help"),
-    }
-    given = {key: value for key, value in values.items() if value or type(value) in (int, float)}
-    return cast("ParameterSpec", given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +19,12 @@ from guardtui.cli.options import (
     SHARE,
     RunOptions,
     exits,
+    given_words,
     prompts_option,
     reading_options,
     threshold_option,
 )
-from guardtui.cli.output_options import format_option, outputs_option, variants_of
+from guardtui.cli.output_options import format_option, outputs_option, page_options, variants_of
 from guardtui.domain.prompt_reading import Reading
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ _UNFIT = {
     "--with": ("judge", "decision"),
 }
 """Kinds of guardrails that do not have an option."""
+
+_OF_THE_SAME = ("threshold", "companion_paths", "unlabelled", "sheet", "epochs", "reducer")
+"""Parameters, besides the guardrail, without which an evaluation would be another one."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,9 @@ class EvalRequest:
     reading: Reading | None
     record: bool | None
     guardrail_words: tuple[str, ...]
+    again: tuple[str, ...]
+    more: str | None
+    page: int | None
 
     @property
     def records(self) -> bool:
@@ -104,8 +112,18 @@ class EvalRequest:
             gates=gates,
             epochs=epochs,
             variants=variants,
+            again=_again(values, flags.words_for(guardrail)),
             **values,
         )
+
+
+def _again(values: dict[str, Any], of_guardrail: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a command that evaluates again; () if a secret is among them."""
+    more = (*of_guardrail, *given_words(_OF_THE_SAME))
+    if any("?…" in word for word in more):
+        return ()
+    files = (str(values["topic"]), "--prompts", str(values["prompts"]))
+    return ("guardtui", "eval", *files, *more, "--format", "brief")
 
 
 def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
@@ -134,6 +152,7 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 @reading_options
 @format_option("table", without=("tsv",))
 @outputs_option
+@page_options
 @click.option(
     "--all",
     "every_mistake",

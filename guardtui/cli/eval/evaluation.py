@@ -17,7 +17,7 @@ from guardtui.cli.eval.command import EvalRequest
 from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.cli.expressions import load_plugins, own_metrics
 from guardtui.cli.inputs import path_from_here, say_blank_texts, say_findings
-from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
+from guardtui.cli.output_options import ReportOutput, check_outputs, choose, page_of, with_variants
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
 from guardtui.domain.evaluation import Evaluation
@@ -47,7 +47,7 @@ from guardtui.session.store import StoreError
 if TYPE_CHECKING:
     from guardtui.cli.eval.flip_rounds import FlipRounds
     from guardtui.domain.forecast_record import ForecastBefore
-    from guardtui.session.session import Iteration
+    from guardtui.session.session import Iteration, Session
 
 
 _NEAR = 0.1
@@ -61,17 +61,21 @@ def evaluate(request: EvalRequest) -> int:
     """
     files = _files_read(request)
     outputs = _outputs(request, files)
+    page = page_of(request.more, request.page, outputs)
+    if page is not None and request.options.fresh:
+        raise click.UsageError("--more asks nothing: omit --fresh")
     load_plugins(request.plugins)
     metrics = own_metrics(request.metrics)
     run = make_run(request.guardrail, request.options)
-    report = _report(request, run, metrics, outputs)
+    report = replace(_report(request, run, metrics, outputs), page=page)
     if request.thresholds:
         evaluation = report.evaluation
         if run.remote and evaluation.metrics.missing:
             run.say_incomplete(evaluation, allowed=False)
         return report_thresholds(request, sweep_of(evaluation), evaluation, outputs)
 
-    if report.listed is not None and any(output.format_name != "csv" for output in outputs):
+    shorter = any(output.format_name not in ("csv", "brief") for output in outputs)
+    if report.listed is not None and shorter:
         note(
             f"of {len(report.evaluation.keys):,} prompts, {len(report.listed):,} that are wrong or "
             "without a verdict are listed; csv lists all"
@@ -149,21 +153,25 @@ def _report(
     )
     evaluation, fit = _evaluated(request, run, job)
     say_notes(prompts, evaluation)
-    forecast = None
+    forecast, engine = None, run.engine or LocalScanner()
     if run.remote and (request.records or any(output.format_name == "json" for output in outputs)):
         from guardtui.app.scan.recorded_forecast import recorded_forecast_before
 
         # This scan is not in the session yet, so this is the forecast before it.
-        forecast = recorded_forecast_before(request.topic, evaluation, prompts, LocalScanner())
+        forecast = recorded_forecast_before(request.topic, evaluation, prompts, engine)
     recorded = _record(request, run, evaluation, forecast)
     iteration = None if recorded is None else recorded.number
     number = None if named is None else named.number
-    if named is None and any(output.format_name == "brief" for output in outputs):
-        baseline = _baseline_of_app(request, evaluation, prompts, iteration)
+    in_brief = any(output.format_name == "brief" for output in outputs)
+    session = _session(request, evaluation, prompts) if in_brief else None
+    if named is None and session is not None:
+        baseline = session.baseline
+        if iteration is not None:
+            baseline = session.baseline_of(session.iteration(iteration))
         if baseline is not None:
             before, number = baseline.evaluation, baseline.number
     comparison = compare(before, evaluation) if before else None
-    return ReportInput(
+    report = ReportInput(
         topic=topic,
         evaluation=evaluation,
         prompts=prompts,
@@ -186,18 +194,24 @@ def _report(
         iteration=iteration,
         doubt="" if run.doubt is None else f"{capitalized(run.doubt.text)}.",
     )
+    if not in_brief or request.more is not None:
+        return report
+    from guardtui.app.briefing import CommandWords, with_ideas, with_next_command
+
+    report = with_ideas(report, request.topic, session, engine)
+    words = CommandWords(str(request.topic), str(request.prompts), request.again)
+    return with_next_command(report, session, words)
 
 
-def _baseline_of_app(
-    request: EvalRequest, evaluation: Evaluation, prompts: PromptSet, number: int | None
-) -> Iteration | None:
-    """Return the iteration that the app compares with, or None; `number` is the recorded one."""
-    from guardtui.app.editing.iteration_decisions import recorded_session
+def _session(request: EvalRequest, evaluation: Evaluation, prompts: PromptSet) -> Session | None:
+    """Return the session of the topic; None, with a warning, if it cannot be read."""
+    from guardtui.app.briefing import recorded_session
 
-    session = recorded_session(request.topic, evaluation, prompts)
-    if session is None:
+    try:
+        return recorded_session(request.topic, evaluation, prompts)
+    except StoreError as problem:
+        warn(str(problem))
         return None
-    return session.baseline if number is None else session.baseline_of(session.iteration(number))
 
 
 def _evaluated(

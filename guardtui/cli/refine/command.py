@@ -18,10 +18,10 @@ from guardtui.advice.measured_rows import TooFewPromptsError
 from guardtui.advice.search import SearchProgress, SearchResult
 from guardtui.advice.splits import SplitError
 from guardtui.app.advice.refinement import open_measure
-from guardtui.app.scan.recorded_forecast import fit_recorded, recorded_guardrail
+from guardtui.app.scan.recorded_forecast import last_forecaster
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
-from guardtui.cli.guardrail_options import ENGINE, GuardrailFlags, guardrail_option
+from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
 from guardtui.cli.inputs import say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import (
@@ -36,14 +36,13 @@ from guardtui.cli.options import (
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_choice, format_for
 from guardtui.domain.figures import change_text
-from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.files.inputs import load_inputs
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
-from guardtui.forecast.forecaster import Forecaster, ForecastError
+from guardtui.forecast.forecaster import Forecaster
 from guardtui.reports.refinement import Refinement, render
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.scanner import LocalScanner
@@ -207,7 +206,10 @@ def command(
         return Exit.DONE if report.best is not None else Exit.NOT_ENOUGH_EVIDENCE
     engine = settled_engine(encoder, threshold, definition, prompt_set)
     wanted = None if guardrail.name is None else chosen.guardrail
-    forecaster = _forecaster(topic, prompt_set, engine, wanted)
+    try:
+        forecaster = last_forecaster(topic, prompt_set, engine, wanted, show_progress)
+    finally:
+        diagnostics.progress("")
     result, interrupted = _refine(
         engine, forecaster, definition, prompt_set, time or _TIME, single=single
     )
@@ -246,29 +248,6 @@ def _write_proposal(file: TopicFile, proposal: Topic | None, path: Path | None) 
     # The file does not exist: `force` creates it from the given content.
     save_topic(replace(file, path=path), proposal, force=True)
     diagnostics.note(f"wrote {path}")
-
-
-def _forecaster(
-    topic: Path,
-    prompts: PromptSet,
-    engine: LocalScanner,
-    wanted: Guardrail | None,
-) -> Forecaster | None:
-    """Return the forecaster of a guardrail, or None. Raises ForecastError if required.
-
-    It is required of a `wanted` guardrail; by default it is that of the one that answered last.
-    """
-    if wanted is not None and wanted.kind == ENGINE:
-        return None
-    try:
-        guardrail = recorded_guardrail(topic, wanted)
-        return fit_recorded(topic, prompts, guardrail, engine, show_progress)
-    except ForecastError:
-        if wanted is not None:
-            raise
-        return None
-    finally:
-        diagnostics.progress("")
 
 
 def _refine(

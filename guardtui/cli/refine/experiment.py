@@ -18,14 +18,14 @@ from guardtui.app.advice.wording_trials import mistakes_note
 from guardtui.app.advice.wordings import WriterError, WritingCall, read_wordings
 from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.experiments.airs import AirsAnswering, most_applies
+from guardtui.app.experiments.headless import HeadlessExperiment, report_of
 from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
 from guardtui.app.experiments.models import ModelAnswering
-from guardtui.app.experiments.planning import Design, design_of, gathered, recorded, require_labels
+from guardtui.app.experiments.planning import Design, design_of, gathered, require_labels
 from guardtui.app.experiments.run import ExperimentRun
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.named import NamedGuardrail
-from guardtui.app.guardrails.remote import RemoteOptions
-from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
+from guardtui.app.guardrails.remote import RemoteOptions, at_stored_threshold
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.guardrail_options import AIRS, ENGINE
@@ -36,7 +36,6 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import change_text, count_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
-from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.http.errors import ServiceError
@@ -48,12 +47,10 @@ from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.applied import AppliedLog
-from guardtui.session.chosen_thresholds import read_decision_threshold, settings_of_session
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
-from guardtui.session.session import Decision, Iteration, Recorder
+from guardtui.session.session import Recorder
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
-from guardtui.session.workspace import now
 
 _POLL_SECONDS = 0.1
 
@@ -116,12 +113,10 @@ class ExperimentCommand:
                 "--threshold fitted does not fit --experiment: all candidates have the threshold "
                 "that is in use"
             )
-        chosen = self.threshold
-        if chosen is None:
-            guardrail = options.scanner().settings.guardrail
-            chosen = read_decision_threshold(settings_of_session(self.path), guardrail)
-        if isinstance(chosen, float):
-            options = options.at_threshold(chosen, BY_HAND)
+        if isinstance(self.threshold, float):
+            return ModelAnswering(options.at_threshold(self.threshold, BY_HAND))
+        if self.threshold is None:
+            return ModelAnswering(at_stored_threshold(options, self.path))
         return ModelAnswering(options)
 
     def _airs(self) -> AirsAnswering:
@@ -202,11 +197,7 @@ class ExperimentCommand:
                 diagnostics.note(
                     f"an experiment of {record.created} is unfinished: --resume goes on with it"
                 )
-            known_before = self._known
-            iterations = [] if known_before is None else known_before.iterations()
-            evaluations = [iteration.evaluation for iteration in iterations]
-            fingerprint = self.prompts.fingerprint
-            known = recorded(evaluations, self.topic, answering.settings, fingerprint)
+            known = self._headless(answering).known()
             candidates = await self._candidates(known)
             if candidates is None:
                 return None
@@ -215,27 +206,21 @@ class ExperimentCommand:
                 design = self._limited(design, known)
             if not await self._agreed(design, known, answering):
                 return None
-            settings = answering.settings if known is None else known.settings
             titled = "" if self.test_profile else self.guardrail.name
-            log = ExperimentLog(SessionStore(self.path))
-            record = log.add(
-                design.record(settings.titled(titled)), None if known is None else known.verdicts
-            )
-        return await self._run(log, record, answering, keep)
+            record = self._headless(answering).begun(design, known, titled)
+        return await self._run(record, answering, keep)
+
+    def _headless(self, answering: ModelAnswering | AirsAnswering) -> HeadlessExperiment:
+        return HeadlessExperiment(self.path, self.topic, self.prompts, answering, Recorder.COMMAND)
 
     async def _run(
         self,
-        log: ExperimentLog,
         record: ExperimentRecord,
         answering: ModelAnswering | AirsAnswering,
         keep: Callable[[Topic], None] | None,
     ) -> ExperimentReport:
-        files = EvaluatedFiles(self.path, None, AS_WRITTEN)
-
-        async def scanned(evaluation: Evaluation) -> None:
-            await asyncio.to_thread(record_evaluation, files, evaluation)
-
-        run = ExperimentRun(log, record, self.prompts, answering, scanned=scanned)
+        headless = self._headless(answering)
+        run = headless.run_of(record)
         try:
             # The calls of earlier runs do not count.
             most = None if self.calls is None else record.calls + self.calls
@@ -251,21 +236,9 @@ class ExperimentCommand:
         best, kept = run.best(), False
         if best is not None and status.best is not None and keep is not None:
             keep(best.topic)  # before it is recorded as kept: writing may fail
-            iteration = Iteration(0, now(), Decision.UNDECIDED, best, by=Recorder.COMMAND)
-            SessionStore(self.path).add_iteration(iteration)
-            log.keep(record, status.best + 1)
+            headless.record_proven(run)
             kept = True
-        return ExperimentReport(
-            self.topic,
-            status.settings,
-            tuple((one.candidate, one.standing) for one in status.candidates),
-            len(self.prompts),
-            status.calls,
-            status.best,
-            status.ending,
-            status.stopped,
-            kept,
-        )
+        return report_of(run, status, kept=kept)
 
     def _unfinished(self, answering: ModelAnswering | AirsAnswering) -> ExperimentRecord | None:
         settings, store = answering.settings, self._known

@@ -57,6 +57,7 @@ class AirsRun:
     doubt: Doubt | None = field(default=None, init=False)
     remote = True
     template = ""
+    engine = None
     stored_template = None
 
     @property

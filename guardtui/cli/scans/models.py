@@ -62,6 +62,7 @@ class ModelRun:
     fresh: bool
     remote = True
     doubt = None
+    engine = None
 
     @property
     def template(self) -> str:

@@ -29,6 +29,7 @@ from guardtui.session.evaluator import Evaluator, RemoteEvaluator, with_epochs
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail
     from guardtui.app.scan.plan import FlipCheck
+    from guardtui.scanners.local.scanner import LocalScanner
 
 
 BeginCheck: TypeAlias = "Callable[[ScannerSettings, NDArray[np.bool_], int], Awaitable[FlipCheck]]"
@@ -101,6 +102,10 @@ class ScanRun(Protocol):
     @property
     def doubt(self) -> Doubt | None:
         """Why it is unknown whether the verdicts are of the definition, once it was evaluated."""
+
+    @property
+    def engine(self) -> LocalScanner | None:
+        """The embedded engine once it has evaluated, None for another guardrail."""
 
     @property
     def guardrail(self) -> Guardrail:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from rich.cells import cell_len
 from rich.text import Text
 
+from guardtui.advice.judgement import judge
 from guardtui.app.scan.record import is_recorded
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus
@@ -14,7 +15,6 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import DECISION
 from guardtui.domain.text import display_start, display_text
 from guardtui.scanners.models.decision import THRESHOLD
-from guardtui.session.judgement import judge
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.prompt_count import prompt_count_text

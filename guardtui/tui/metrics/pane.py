@@ -11,12 +11,12 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.reactive import reactive
 
+from guardtui.advice.judgement import LIKELY, Judgement, Worth
 from guardtui.domain.figures import bracketed, change_text, rate_text
 from guardtui.domain.guardrail import AIRS, ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.statistics import Interval
-from guardtui.session.judgement import LIKELY, Judgement, Worth
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.registry.actions import METRICS, bindings

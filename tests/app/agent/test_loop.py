@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from guardtui.app.agent.loop import AgentError, AgentFiles, AgentLoop, OutdatedError
+from guardtui.app.agent.errors import AgentError
+from guardtui.app.agent.loop import AgentFiles, AgentLoop, OutdatedError
 from guardtui.app.editing.iteration_decisions import (
     HistoryError,
     IterationDecisions,
@@ -67,6 +68,8 @@ async def test_trials_are_recorded_undecided_and_a_keep_writes_the_topic_file(
         BETTER,
     )
     assert files.topic.read_text() == TOPIC.format(BETTER)
+    with pytest.raises(AgentError, match="only the author restores"):
+        await loop.keep(0)
     await loop.evaluate(description=WORSE)
     with pytest.raises(NotShownError, match="an agent cannot keep it") as refused:
         await loop.keep()

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from textual.pilot import Pilot
 
+from guardtui.advice.judgement import judge
 from guardtui.app.state import AppState, Connection, ScanStatus
 from guardtui.domain.comparison import compare
 from guardtui.domain.estimates import PartialRates, partial_rates
@@ -22,7 +23,6 @@ from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.scanners.base import Progress, Traffic
-from guardtui.session.judgement import judge
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.main.screen import MainScreen

@@ -12,14 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.domain.comparison import compare
-from guardtui.domain.estimates import partial_rates
-from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import ScannerSettings, forecast_settings
-from guardtui.domain.significance import Pairs, change_intervals
-from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Triggered, Verdicts
-from guardtui.session.judgement import (
+from guardtui.advice.judgement import (
     LIKELY,
     MOST_LABELS,
     Code,
@@ -28,6 +21,13 @@ from guardtui.session.judgement import (
     judge,
     labels_to_decide,
 )
+from guardtui.domain.comparison import compare
+from guardtui.domain.estimates import partial_rates
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ScannerSettings, forecast_settings
+from guardtui.domain.significance import Pairs, change_intervals
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.session.session import PLATEAU
 from tests.guardrails import airs_settings, engine_settings
 

@@ -42,11 +42,11 @@ class Code(StrEnum):
     TOO_FEW_LABELS = "too_few_labels"
     """A class has fewer prompts than a judgement needs."""
     FORECAST = "forecast"
-    """The verdicts are only expected: a scan decides."""
+    """In the app: the verdicts are only expected, and a scan decides."""
     NO_BASELINE = "no_baseline"
     """There is nothing to compare with yet."""
     DISCARDED = "discarded"
-    """The definition is the best one again, after discards in a row."""
+    """In the app: the definition is the best one again, after discards in a row."""
     OTHER_GUARDRAIL = "other_guardrail"
     """The baseline is measured by another guardrail."""
     OTHER_THRESHOLD = "other_threshold"
@@ -99,22 +99,23 @@ def judge(
     partial: PartialRates | None = None,
     forecast: Forecast | None = None,
 ) -> Judgement:
-    """Judge an evaluation by its comparison with the iteration `baseline`, if there is one.
+    """Judge an evaluation by its comparison, if there is one, with the iteration `baseline`.
 
-    `discards` is the number of discards since the last kept iteration. `partial` estimates the
-    rates of a scan that is not complete; with a `forecast`, the evaluation holds its verdicts.
+    That is None if the baseline is no iteration. `discards` is the number of discards since the
+    last kept iteration. `partial` estimates the rates of a scan that is not complete; with a
+    `forecast`, the evaluation holds its verdicts.
     """
     incomplete = _incomplete(evaluation, comparison, partial)
     if incomplete is not None:
         return incomplete
     if forecast is not None:
         return _expected(forecast, comparison)
-    if comparison is None or baseline is None:
+    if comparison is None:
         text = "nothing to compare yet: Keep makes this the baseline"
         return Judgement(Code.NO_BASELINE, Worth.NEUTRAL, text)
     if evaluation.topic == comparison.evaluations[0].topic and discards:
         return _discarded(discards)
-    return _compared(evaluation, comparison, baseline)
+    return _compared(evaluation, comparison, "the baseline" if baseline is None else f"#{baseline}")
 
 
 def labels_to_decide(significance: Significance) -> int | None:
@@ -218,19 +219,19 @@ def _discarded(discards: int) -> Judgement:
     return Judgement(Code.DISCARDED, Worth.NEUTRAL, text)
 
 
-def _compared(evaluation: Evaluation, comparison: Comparison, baseline: int) -> Judgement:
+def _compared(evaluation: Evaluation, comparison: Comparison, baseline: str) -> Judgement:
     before, now = (side.settings for side in comparison.evaluations)
     difference = comparison.significance.difference
     if before.guardrail != now.guardrail:
-        text = f"another guardrail than #{baseline}: pin one of the same"
+        text = f"another guardrail than {baseline}: pin one of the same"
         return Judgement(Code.OTHER_GUARDRAIL, Worth.UNSURE, text)
     if difference is Difference.NOT_COMPARABLE:
         shared = comparison.significance.compared
         what = "another intent or class" if shared else "other prompts"
-        text = f"{what} than #{baseline}: Keep makes this the baseline"
+        text = f"{what} than {baseline}: Keep makes this the baseline"
         return Judgement(Code.NOT_COMPARABLE, Worth.UNSURE, text)
     if not now.measures_as(before):
-        text = f"another threshold than #{baseline}: the same one decides"
+        text = f"another threshold than {baseline}: the same one decides"
         return Judgement(Code.OTHER_THRESHOLD, Worth.UNSURE, text)
     separates = comparison.separation
     better = separates is not None and separates.low > 0
@@ -250,7 +251,7 @@ def _compared(evaluation: Evaluation, comparison: Comparison, baseline: int) -> 
         text = (
             f"{word} for the engine; a scan of the guardrail decides"
             if by_engine
-            else f"{word} than #{baseline}: more than chance"
+            else f"{word} than {baseline}: more than chance"
         )
         return Judgement(Code(word), Worth[word.upper()], text)
     code = Code.NOT_SURE
