@@ -100,11 +100,11 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     from guardtui.files.problems import FileError
     from guardtui.session.experiments import ExperimentLog
     from guardtui.session.prompt_file import load_prompts_of
-    from guardtui.session.report_reader import recorded_topics
+    from guardtui.session.report_reader import has_iterations
     from guardtui.session.session import Session
     from guardtui.session.store import SessionStore
 
-    if topic.name not in recorded_topics(topic.parent):
+    if not has_iterations(topic):
         raise no_session(topic)
     store = SessionStore(topic, reading=True)
     iterations: Sequence[Iteration] = store.iterations()

@@ -34,6 +34,7 @@ FIRST, BETTER, WORSE = (
     "Income tax, tax refunds and tax returns",
     "Bread, dragons and cakes",
 )
+SET = b"prompt,expected\nincome tax,true\nbread,false\n"
 EVAL = ("eval", "t.yaml", "--prompts", "t.csv", "--set", "encoder=static", "--threshold", "0.3")
 
 
@@ -252,3 +253,38 @@ def test_another_threshold_is_no_progress(run: Run, topic: Path) -> None:
     assert "threshold 0.990 (by hand)\n" in refused.err
     assert "--anyway" in refused.err
     assert run("history", "keep", "t.yaml", "--anyway").code == 0
+
+
+def test_link_to_a_topic_file_has_the_session_of_the_file(run: Run, topic: Path) -> None:
+    run(*EVAL, "--record")
+    Path("below").mkdir()
+    Path("below/link.yaml").symlink_to(topic.absolute())
+    again = run("eval", "below/link.yaml", *EVAL[2:], "--record")
+    assert "recorded already: #0 (keep)" in again.err
+    assert run("history", "pin", "0", "below/link.yaml", "--prompts", "t.csv").code == 0
+    assert SessionStore(topic).pinned() == 0
+    assert [entry.name for entry in Path("below").iterdir()] == ["link.yaml"]
+
+
+def test_renamed_topic_is_told_whose_iterations_are_recorded(run: Run, topic: Path) -> None:
+    run(*EVAL, "--record")
+    topic.rename("new.yaml")
+    result = run("history", "list", "new.yaml")
+    assert (result.code, result.out) == (2, "")
+    assert "if this file was renamed, give it its name back: recorded here is t.yaml" in result.err
+
+
+def test_prompts_from_standard_input_are_recorded_and_not_remembered_as_a_file(
+    run: Run, topic: Path
+) -> None:
+    run(*EVAL, "--record")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("guardtui.files.prompt_rows.read_standard_input", lambda *_, **__: SET)
+        evaluated = run(*EVAL, "--record", "--prompts", "-")
+        kept = run("history", "keep", "t.yaml", "--prompts", "-", "--anyway")
+    assert "recorded as #1" in evaluated.err
+    assert "kept as #1" in kept.err
+    assert SessionStore(topic).prompt_file() == str(Path("t.csv").absolute())
+    Path("t.csv").unlink()
+    refused = run("history", "keep", "t.yaml")
+    assert "no prompt set is known for this topic\n  name one with --prompts FILE" in refused.err

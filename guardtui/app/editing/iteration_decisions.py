@@ -9,9 +9,10 @@ from guardtui.app.editing.deciding import against_discarding, missing_text, not_
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
-from guardtui.session.report_reader import recorded_topics
+from guardtui.session.report_reader import has_iterations, recorded_topics
 from guardtui.session.session import Decision, Iteration, Recorder
 from guardtui.session.workspace import Workspace
 
@@ -41,7 +42,7 @@ class IterationDecisions:
         self, topic: Path, prompts: Path | None = None, by: Recorder = Recorder.COMMAND
     ) -> None:
         """Open the session, judged with these prompts, by default those used last."""
-        if topic.name not in recorded_topics(topic.parent):
+        if not has_iterations(topic):
             raise no_session(topic)
         self._workspace = Workspace.open(topic, prompts)
         self._workspace.by = by
@@ -200,10 +201,12 @@ def decision_line(name: str, topic: Path, iteration: Iteration, *options: str) -
 def no_session(topic: Path) -> HistoryError:
     """Return the error that nothing is recorded of a topic file."""
     problem = "nothing is recorded" if topic.exists() else "no such file"
-    return HistoryError(
-        f"{topic}: {problem}\n"
-        f"  'guardtui eval {topic} --prompts FILE --record' records an iteration"
-    )
+    remedy = f"'guardtui eval {topic} --prompts FILE --record' records an iteration"
+    gone = [name for name in recorded_topics(topic.parent) if not (topic.parent / name).exists()]
+    if gone and topic.exists():
+        names = ", ".join(map(display_text, gone))
+        remedy += f"; if this file was renamed, give it its name back: recorded here is {names}"
+    return HistoryError(f"{topic}: {problem}\n  {remedy}")
 
 
 def unknown_number(path: Path, number: int, iterations: list[Iteration]) -> HistoryError:

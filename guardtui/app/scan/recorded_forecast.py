@@ -35,7 +35,7 @@ from guardtui.reports.forecast import RecordedForecast, RecordedGuardrail, Recor
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.experiments import ExperimentLog
-from guardtui.session.report_reader import recorded_topics
+from guardtui.session.report_reader import has_iterations
 from guardtui.session.session import Iteration, recorded_forecasts
 from guardtui.session.store import SessionStore
 
@@ -261,7 +261,7 @@ def names_of(settings: Sequence[ScannerSettings]) -> str:
 
 
 def _iterations(topic_path: Path) -> list[Iteration]:
-    if topic_path.name not in recorded_topics(topic_path.parent):
+    if not has_iterations(topic_path):
         raise ForecastError(
             f"{topic_path}: nothing is recorded to forecast from\n  {_remedy(topic_path)}"
         )
