@@ -16,6 +16,7 @@ import pytest
 from ruamel.yaml import YAML
 
 pytest.importorskip("aiohttp")
+pytest.importorskip("mcp")
 
 from guardtui.files.topic_files import load_topic, save_topic
 from guardtui.session.topic_places import sample_folder
