@@ -96,13 +96,14 @@ class IterationDecisions:
         """Raise IncompleteError or NotShownError unless an iteration may be kept without asking."""
         if iteration.decision is Decision.KEEP:
             return
-        path, anyway = self._workspace.topic_file.path, "--anyway keeps it as it is"
-        if self._workspace.by is Recorder.AGENT:
-            anyway = "an agent cannot keep it as it is"
+        path, evaluate = self._workspace.topic_file.path, "the same 'guardtui eval'"
+        anyway = "--anyway keeps it as it is"
+        if self._by_agent:
+            evaluate, anyway = "the same evaluation", "an agent cannot keep it as it is"
         if text := missing_text(iteration.evaluation):
             raise IncompleteError(
                 f"{path}: #{iteration.number} is not kept: {text}\n"
-                f"  the same 'guardtui eval' asks only the missing ones again; {anyway}"
+                f"  {evaluate} asks only the missing ones again; {anyway}"
             )
         if text := other_measure(self.session, iteration.evaluation):
             raise NotShownError(
@@ -119,10 +120,14 @@ class IterationDecisions:
                 f"  {self._way_back(iteration)}; {anyway}"
             )
 
+    @property
+    def _by_agent(self) -> bool:
+        return self._workspace.by is Recorder.AGENT
+
     def _way_back(self, iteration: Iteration) -> str:
         """Return how an iteration is discarded, and what that does."""
-        if self._workspace.by is Recorder.AGENT:
-            return "discard it"
+        if self._by_agent:
+            return "leave it undecided" if self.against_discarding(iteration) else "discard it"
         more = ["--yes"] if self.against_discarding(iteration) else []
         line = decision_line("discard", self._workspace.topic_file.path, iteration, *more)
         best = self.session.best
@@ -143,9 +148,11 @@ class IterationDecisions:
         """Return the best iteration, whose definition comes back."""
         best, path = self.session.best, self._workspace.topic_file.path
         if best is None:
+            keep = f"'{decision_line('keep', path, iteration)}' keeps this one"
+            if self._by_agent:
+                keep = "evaluate the topic file's own definition first: it is the baseline then"
             raise HistoryError(
-                f"{path}: no iteration is kept, so there is nothing to go back to\n"
-                f"  '{decision_line('keep', path, iteration)}' keeps this one"
+                f"{path}: no iteration is kept, so there is nothing to go back to\n  {keep}"
             )
         if best.evaluation.topic == iteration.evaluation.topic:
             raise HistoryError(

@@ -148,7 +148,7 @@ async def _answer(work: Awaitable[dict[str, Any]]) -> CallToolResult:
 def _problem(problem: GuardtuiError) -> dict[str, Any]:
     """Return the message of an error, whose first line is the problem."""
     text, _, remedy = str(problem).partition("\n")
-    return {"error": text, "remedy": " ".join(line.strip() for line in remedy.splitlines())}
+    return {"error": text, "remedy": "; ".join(line.strip() for line in remedy.splitlines())}
 
 
 def _result(document: dict[str, Any], *, failed: bool = False) -> CallToolResult:
