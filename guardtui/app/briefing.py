@@ -17,7 +17,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
 from guardtui.reports.base import ReportInput
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.report_reader import recorded_topics
+from guardtui.session.report_reader import has_iterations
 from guardtui.session.session import Decision, Session
 from guardtui.session.store import SessionStore
 
@@ -45,7 +45,7 @@ def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) ->
 
     None if nothing is recorded. Raises StoreError.
     """
-    if topic.name not in recorded_topics(topic.parent):
+    if not has_iterations(topic):
         return None
     store = SessionStore(topic, reading=True)
     session = Session(evaluation.topic, store.iterations(), store.pinned(), prompts)
@@ -109,6 +109,8 @@ def _next_words(
     evaluation, number = report.evaluation, report.iteration
     if evaluation.metrics.missing:
         return words.evaluate
+    if number is None and report.doubt:
+        return ()  # the author knows what the guardrail has
     if number is None or session is None:
         return (*words.evaluate, "--record") if words.evaluate else ()
     judgement = judge(evaluation, report.comparison, report.baseline_number)

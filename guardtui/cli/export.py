@@ -102,7 +102,6 @@ def command(
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
         template=store.template(evaluation.settings.guardrail.template),
         iteration=chosen.number,
-        no_ideas="an export measures nothing: guardtui refine --single does",
     )
     if wanted_page is not None:
         report = replace(report, page=wanted_page)

@@ -33,7 +33,6 @@ _HEADER = (
     "guardrail",
 )
 _LEGEND = "★ best, ◆ baseline, each of its guardrail"
-_OVERWRITTEN = "a definition in the topic file that no iteration has would be overwritten"
 _YES = "give --yes to answer yes"
 _UNANSWERED = {Exit.BAD_INPUT: "bad input, or a question without --yes"}
 
@@ -101,11 +100,11 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     from guardtui.files.problems import FileError
     from guardtui.session.experiments import ExperimentLog
     from guardtui.session.prompt_file import load_prompts_of
-    from guardtui.session.report_reader import recorded_topics
+    from guardtui.session.report_reader import has_iterations
     from guardtui.session.session import Session
     from guardtui.session.store import SessionStore
 
-    if topic.name not in recorded_topics(topic.parent):
+    if not has_iterations(topic):
         raise no_session(topic)
     store = SessionStore(topic, reading=True)
     iterations: Sequence[Iteration] = store.iterations()
@@ -250,9 +249,10 @@ def _may_overwrite(decisions: IterationDecisions, iteration: Iteration, yes: boo
     if not decisions.overwrites:
         return True
     return agrees(
-        f"Write the definition of #{iteration.number}? {_OVERWRITTEN}; a backup is kept.",
+        "The topic file has a definition that no iteration has (a backup is kept). Write that of "
+        f"#{iteration.number}?",
         yes=yes,
-        remedy=f"{_OVERWRITTEN}: {_YES} (a backup is kept)",
+        remedy=_YES,
     )
 
 

@@ -165,6 +165,14 @@ def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def reading_words(reading: Reading | None) -> list[str]:
+    """Return the options that give a reading, as words to show."""
+    if reading is None:
+        return []
+    words = {"--unlabelled": reading.unlabelled.value, "--sheet": reading.sheet}
+    return [word for option, value in words.items() if value for word in (option, value)]
+
+
 def sheet_option(function: Function) -> Function:
     """Add --sheet."""
     return click.option(

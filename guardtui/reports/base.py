@@ -130,11 +130,11 @@ class ReportInput:
     where a command ran; "" is the path that the prompt set was read from. `gates` are the results
     of gates, and `measured_at` is the time of the verdicts, in ISO 8601 with its zone, or "".
     `template` is the text of the model's template, or "". `iteration` is the number under which
-    `evaluation` is recorded, `doubt` a sentence on why the verdicts may be of another definition,
-    or "", `next_command` the command line to run next, or "", and `more_command`
+    `evaluation` is recorded, `next_command` the command line to run next, or "", and `more_command`
     one that writes the brief report again. With a `page` that report is only this page of a list.
     `ideas` are the best measured edits, None if they were not measured; `no_ideas` says why there
-    are none, or "".
+    are none, or "". `doubt` says in a sentence why the verdicts may be of another definition, or
+    is "".
     """
 
     topic: Topic

@@ -221,6 +221,7 @@ class BriefData:
     intervals: BriefIntervals
     judgement: BriefJudgement
     complete: Annotated[bool, Field(description="Whether every prompt has a verdict.")]
+    cautions: Annotated[tuple[str, ...], Field(description="Why the figures may mislead.")]
     ideas: Annotated[
         tuple[BriefIdea, ...] | None,
         Field(description="The best edits, at most three; null if they were not measured."),
@@ -336,6 +337,7 @@ def _brief(report: ReportInput, size: _Size) -> BriefData:
         intervals=_intervals(report),
         judgement=BriefJudgement(judgement.code, judgement.text),
         complete=not metrics.missing,
+        cautions=tuple(_start(caution, _NAME) for caution in report.cautions),
         ideas=ideas and ideas[: size.ideas],
         no_ideas=_start(no_ideas, _NAME) or None,
         next_command=_command(report.next_command),
@@ -353,7 +355,7 @@ def _brief(report: ReportInput, size: _Size) -> BriefData:
 def _ideas(report: ReportInput) -> tuple[tuple[BriefIdea, ...] | None, str]:
     """Return the ideas that fit, and why there are no others: a cut edit would be of no use."""
     if report.ideas is None:
-        return None, report.no_ideas
+        return None, report.no_ideas or "not measured here: guardtui refine --single does"
     ideas = [BriefIdea.of(report.topic, proposal) for proposal in report.ideas]
     short = [idea for idea in ideas if len(encode(KIND, {"i": idea}).encode()) <= _LONGEST_IDEA]
     if ideas and not short:

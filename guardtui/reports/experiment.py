@@ -10,6 +10,7 @@ from pydantic import Field
 
 from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.experiment import ALPHA, Ending, Standing
+from guardtui.advice.experiment_candidates import names, new_examples
 from guardtui.domain.definition_changes import definition_edits
 from guardtui.domain.document import (
     Block,
@@ -25,9 +26,12 @@ from guardtui.domain.document import (
 )
 from guardtui.domain.figures import capitalized, change_text, count_text
 from guardtui.domain.guardrail import ScannerSettings, measured_by
+from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_data import Count, MeasuredGuardrail, Rate, Share, encode
+
+_SHOWN = 60  # characters of an example
 
 SHARE = f"{1 - ALPHA:.0%}"
 """Confidence of the lower bounds."""
@@ -56,6 +60,11 @@ class ExperimentReport:
     def whole(self) -> int:
         """Number of calls that scans of all candidates would take."""
         return len(self.candidates) * self.prompts
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each candidate."""
+        return names(self.topic, [candidate for candidate, _ in self.candidates])
 
     def render(self, format_name: str) -> str:
         """Return the report in the format of this name."""
@@ -124,6 +133,10 @@ def _candidates(report: ExperimentReport) -> Iterator[Block]:
     titles = ("#", "verdicts", "gain of coverage", "at least", "dropped", "candidate")
     columns = tuple(Column(title, figure=title != "candidate") for title in titles)
     yield Table(columns, tuple(map(_row, by_gain(report))), named="Candidates")
+    new = new_examples(report.topic, [candidate for candidate, _ in report.candidates]).items()
+    if new:
+        texts = ", ".join(f"{letter} “{display_start(text, _SHOWN)}”" for text, letter in new)
+        yield Paragraph(("New examples: ", Foreign(texts), "."))
     yield Paragraph(
         "A gain is that on the prompts of the last look a candidate took part in, against the "
         f"definition on the same prompts; its lower bound holds for all of them with {SHARE} "
@@ -131,26 +144,25 @@ def _candidates(report: ExperimentReport) -> Iterator[Block]:
     )
 
 
-def by_gain(report: ExperimentReport) -> list[tuple[int, Candidate, Standing]]:
-    """Return the candidates with their numbers (from 1), the proven one first, then by gain."""
-    rows = [(number, *one) for number, one in enumerate(report.candidates, start=1)]
+def by_gain(report: ExperimentReport) -> list[tuple[int, str, Candidate, Standing]]:
+    """Return the candidates by number (from 1) and name, the proven one first, then by gain."""
+    named = enumerate(zip(report.names, report.candidates, strict=True), start=1)
+    rows = [(number, name, *one) for number, (name, one) in named]
     return sorted(
         rows,
-        key=lambda row: (row[0] - 1 != report.best, -(-1.0 if row[2].low is None else row[2].low)),
+        key=lambda row: (row[0] - 1 != report.best, -(-1.0 if row[3].low is None else row[3].low)),
     )
 
 
-def _row(row: tuple[int, Candidate, Standing]) -> tuple[Phrase, ...]:
-    number, candidate, known = row
-    examples = len(candidate.topic.examples)
-    about = candidate.change or candidate.topic.description
+def _row(row: tuple[int, str, Candidate, Standing]) -> tuple[Phrase, ...]:
+    number, name, _, known = row
     return (
         str(number),
         str(known.answers),
         "" if known.gain is None else change_text(known.gain),
         "" if known.low is None else change_text(known.low),
         "" if known.dropped is None else f"look {known.dropped}",
-        (Foreign(about), f" ({count_text(examples, 'example')})"),
+        (Foreign(name),),
     )
 
 
@@ -160,7 +172,7 @@ class CandidateData:
 
     topic: Topic
     kind: CandidateKind
-    change: str
+    name: str
     origin: str
     verdicts: Count
     gain: float | None
@@ -205,7 +217,7 @@ class ExperimentData:
                 CandidateData(
                     topic=candidate.topic,
                     kind=candidate.kind,
-                    change=candidate.change,
+                    name=name,
                     origin=candidate.origin,
                     verdicts=known.answers,
                     gain=known.gain,
@@ -213,6 +225,6 @@ class ExperimentData:
                     dropped_at_look=known.dropped,
                     proven=known.is_proven,
                 )
-                for candidate, known in report.candidates
+                for name, (candidate, known) in zip(report.names, report.candidates, strict=True)
             ],
         )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.topic import Topic
 from guardtui.session.draft_lock import DraftLock, forget, is_held
-from guardtui.session.session_file import DAMAGED, SessionFile
+from guardtui.session.session_file import DAMAGED, SessionFile, followed
 from guardtui.session.session_file import StoreError as StoreError
 from guardtui.session.stored_json import read_json
 
@@ -57,6 +57,7 @@ class SessionStore:
 
     def __init__(self, topic_path: Path, *, reading: bool = False) -> None:
         """Open or create the file; with `reading`, a read-only file is opened unchanged."""
+        topic_path = followed(topic_path)
         self._file = SessionFile(topic_path.parent, reading=reading)
         # A file name need not be valid text, which SQLite requires.
         self._topic_file = os.fsencode(topic_path.name).decode("utf-8", "backslashreplace")

@@ -82,8 +82,9 @@ class Workspace:
         # Of no file: the topic file may have changed since it was read.
         self._signature: tuple[int, int, int] | None = (0, 0, 0)
         self._seen: tuple[int, int, int] | None = self._signature
-        self.store.use_prompt_file(str(self.prompts_path.resolve()))
-        remember_reading(self.store, prompt_file.reading)
+        if str(self.prompts_path) != "-":  # standard input is there only once
+            self.store.use_prompt_file(str(self.prompts_path.resolve()))
+            remember_reading(self.store, prompt_file.reading)
 
     @classmethod
     def open(

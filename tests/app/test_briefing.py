@@ -74,6 +74,8 @@ def test_no_command_where_none_decides() -> None:
 def test_what_is_not_recorded_is_recorded() -> None:
     report = replace(compared(BEFORE, evaluated(PROMPTS, NONE), PROMPTS), iteration=None)
     assert with_next_command(report, None, WORDS).next_command == "guardtui eval t.yaml --record"
+    report = replace(report, doubt="Whether the profile has this definition is unknown.")
+    assert with_next_command(report, None, WORDS).next_command == ""
 
 
 def test_a_large_set_is_not_embedded_for_ideas() -> None:

@@ -122,7 +122,7 @@ async def test_defect_ends_neither_the_server_nor_in_a_traceback(
 ) -> None:
     loop = loop_in(folder)
 
-    async def broken(self: AgentLoop) -> None:
+    async def broken(self: AgentLoop, newest: int) -> None:
         raise KeyError("a prompt")
 
     monkeypatch.setattr(AgentLoop, "history", broken)

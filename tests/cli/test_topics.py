@@ -225,7 +225,7 @@ def test_a_dry_run_and_a_refusal_to_guess_change_nothing(cloud: Cloud, airs: Top
     assert (shown.code, "topic Tax advice is created" in shown.err) == (0, True)
     refused = airs("topics", "apply", "topic.yaml", *ON)
     assert refused.code == 2
-    assert "there is no terminal to ask" in refused.err
+    assert "Apply? There is no terminal to ask" in refused.err
     assert "--yes" in refused.err
     assert (policy(cloud), topics(cloud)) == (before, [])
     assert not (cloud.folder / ".guardtui").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -25,7 +26,7 @@ from tests.app.headless import Loop
 from tests.cli.sandbox_server import request, sandbox_server
 from tests.journeys.shell import Shell
 
-PROMPTS = 200
+PROMPTS = 100
 OWN = "Advice on a person's own taxes: what to deduct, declare or pay"
 LAW = "Tax law, dates, rates and history"
 WORK = "Advice for me or my business on what to claim, write off, report, sell, gift or pay"
@@ -67,6 +68,16 @@ def running() -> Iterator[Cloud]:
         yield Cloud(url)
 
 
+@pytest.fixture(autouse=True)
+def every_other_prompt(folder: Path) -> None:
+    """Leave half of the prompts of the sample, which suffice to show what is better."""
+    path = folder / "tax-advice.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows[::2]])
+
+
 @pytest.fixture
 def cloud() -> Iterator[Cloud]:
     with running() as cloud:
@@ -106,7 +117,7 @@ def decides(shell: Shell) -> str:
     """Keep the newest iteration or, where that is refused, discard it."""
     if shell.runs("history", "keep", "tax-advice.yaml").code == 0:
         return "keep"
-    shell.exits(4).runs("history", "discard", "tax-advice.yaml").exits(0)
+    shell.exits(4).runs("history", "discard", "tax-advice.yaml", "--yes").exits(0)
     return "discard"
 
 
@@ -121,7 +132,7 @@ async def by_the_app(folder: Path, cloud: Cloud) -> list[Iteration]:
             app.author.answers = [scan]
             app.services.scans.scan()
             await app.settle()
-            app.author.answers = []
+            app.author.answers = [True]
             decide = app.services.decisions
             await (decide.keep() if decision == "keep" else decide.discard())
             await app.settle()
@@ -206,3 +217,20 @@ def test_other_guardrails_need_no_apply(
         decided.append(decides(shell))
     assert decided == ["keep", "discard", "keep"]
     assert load_topic(path).topic == topic
+
+
+def test_iteration_without_some_verdicts_is_kept_once_the_same_eval_has_asked_for_them(
+    folder: Path, cloud: Cloud, shell: Shell
+) -> None:
+    shell.environment |= cloud.variables
+    scan = ("eval", "tax.yaml", "--prompts", "tax.csv", "--guardrail", "airs")
+    shell.runs("topics", "apply", "tax.yaml", "--yes").exits(0)
+    request(f"{cloud.url}/_sandbox/faults", {"faults": ["topic-error@sync=every:3"]})
+    shell.runs(*scan).exits(3).prints("recorded as #0, 2 prompts without a verdict")
+    shell.runs("history", "keep", "tax.yaml").exits(3)
+    shell.prints("2 of 8 prompts have no verdict", "the same 'guardtui eval' asks only the missing")
+    request(f"{cloud.url}/_sandbox/faults", {"faults": []})
+    before = cloud.calls
+    shell.runs(*scan).exits(0).prints("recorded as #0 (keep)")
+    assert cloud.calls - before == LOOKUP + Counter({"sync": 2})
+    shell.runs("history", "keep", "tax.yaml").exits(0)

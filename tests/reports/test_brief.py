@@ -133,6 +133,8 @@ def test_it_fits_whatever_the_prompts_are(text: str, count: int) -> None:
         report,
         evaluation=replace(report.evaluation, verdicts=told),
         next_command="guardtui " + text * 9_999,
+        more_command="guardtui " + text * 50,
+        doubt=text * 9_999,
         ideas=tuple(
             proposal(Topic(name="n", description=text * length), report.evaluation.metrics)
             for length in (50, 50, 9_999)
@@ -142,6 +144,8 @@ def test_it_fits_whatever_the_prompts_are(text: str, count: int) -> None:
     assert len(document["ideas"]) in (1, 2), "a definition is whole, or not there"
     assert {idea["definition"]["description"] for idea in document["ideas"]} == {text * 50}
     assert document["next_command"] is None
+    assert count == 10 or document["more"].endswith(f"{text * 50} --more fp")
+    assert document["cautions"][0].endswith("…")
     for name, total in (("fp", count / 2), ("broke", count)):
         last = -(-total // PER_PAGE)
         page = load(replace(report, page=PageRequest(name, int(last))), PAGE)

@@ -14,6 +14,7 @@ from guardtui.app.airs.profile_changes import ProfileChanges, wait_until_live
 from guardtui.app.airs.revert_steps import revert_line
 from guardtui.app.experiments.airs import AirsAnswering
 from guardtui.app.experiments.answering import Answering
+from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
 from guardtui.app.experiments.models import ModelAnswering
 from guardtui.app.guardrails.choice import with_guardrail
 from guardtui.app.guardrails.named import NamedGuardrail
@@ -87,7 +88,7 @@ class LoopGuardrail(Protocol):
     ) -> Measured:
         """Evaluate a definition; `own` is that of the topic file."""
 
-    def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
+    async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
         """Return the guardrail for an experiment on a definition; warnings go to `tell`."""
 
     async def close(self) -> None:
@@ -137,7 +138,7 @@ class _Engine:
         else:
             self._engine.use_threshold(None if wanted == SHIPPED else FITTED)
 
-    def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
+    async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
         raise AgentError(
             "an experiment asks a guardrail, and the engine is a stand-in\n"
             "  the author starts the server with --guardrail NAME"
@@ -172,7 +173,7 @@ class _Model:
             )
             return Measured(evaluation)
 
-    def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
+    async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
         return ModelAnswering(at_stored_threshold(self._options, self._topic))
 
     async def close(self) -> None:
@@ -187,7 +188,8 @@ class _Profile:
     def __init__(
         self, options: RemoteOptions, topic: Path, budget: CallBudget, *, writes: bool
     ) -> None:
-        self._topic, self._budget, self._writes = topic, budget, writes
+        self._options, self._topic = options, topic
+        self._budget, self._writes = budget, writes
         settings = options.settings()
         self._connection = options.connect(settings, settings.required_profile)
         self._changes = ProfileChanges(lambda known: AppliedLog(SessionStore(topic), known.key))
@@ -225,9 +227,10 @@ class _Profile:
         if not plan.changes:
             return connection.in_effect(topic, plan), ()
         if not self._writes:
+            known = plan.difference or "which one it has is unknown"
             raise AgentError(
-                f"not asked: {self._name} has another definition, and the verdicts would be on "
-                f"that\n  the author lets you deploy when the server is started: {WRITE}"
+                f"not asked: {self._name} has another definition: {known}\n"
+                f"  the author lets you deploy when the server is started: {WRITE}"
             )
         # Verdicts of a revision that does not exist yet are not in the cache.
         self._budget.require(len(set(prompts.prompts)), self._name)
@@ -249,15 +252,19 @@ class _Profile:
         )
         return connection.in_effect(topic, applied), (*applied.warnings, deployed)
 
-    def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
-        connection = self._connection
+    async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
+        connection, store = self._connection, SessionStore(self._topic)
         connection.settings.management()
+        for found in interrupted(store):
+            done = await revert_interrupted(found, self._options, self._changes, store)
+            for text in (f"{found.text}: it was reverted", *done.warnings):
+                tell(text)
         return AirsAnswering(
             connection,
             connection.profile,
             topic,
             self._topic,
-            SessionStore(self._topic),
+            store,
             self._changes,
             tell=tell,
         )

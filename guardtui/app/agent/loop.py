@@ -7,31 +7,22 @@ questions: what the app would ask is refused, and left to the author.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from guardtui.advice.candidates import Candidate
-from guardtui.advice.measured_rows import TooFewPromptsError
-from guardtui.advice.splits import SplitError
-from guardtui.app.advice.ideas import Ideas, ranked_ideas
-from guardtui.app.advice.refinement import Measure, open_measure
+from guardtui.advice.experiment import ALPHA
 from guardtui.app.advice.wordings import typed_wording
-from guardtui.app.agent.answers import (
-    Answer,
-    MistakeKind,
-    brief_answer,
-    experiment_answer,
-    ideas_data,
-    page_of,
-)
 from guardtui.app.agent.errors import WRITE, AgentError
 from guardtui.app.agent.guardrail import CallBudget, loop_guardrail
 from guardtui.app.agent.state import SessionState
+from guardtui.app.briefing import with_ideas
 from guardtui.app.editing.deciding import plateau_text
 from guardtui.app.editing.iteration_decisions import IterationDecisions, unknown_number
-from guardtui.app.experiments.headless import HeadlessExperiment, report_of
+from guardtui.app.experiments.headless import HeadlessExperiment
 from guardtui.app.experiments.planning import Design, gathered
 from guardtui.app.guardrails.named import ENGINE, NamedGuardrail
 from guardtui.app.scan.recorded_forecast import recorded_forecast_before
@@ -48,19 +39,29 @@ from guardtui.files.change_signature import change_signature
 from guardtui.files.inputs import agreed_topic, disagreement
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
-from guardtui.reports.base import ReportInput
-from guardtui.reports.brief import TEXTS
+from guardtui.reports.base import PageRequest, ReportInput
+from guardtui.reports.brief import brief
 from guardtui.reports.compared import compared_report
+from guardtui.reports.experiment import ExperimentReport, by_gain
 from guardtui.reports.history import KIND as HISTORY
-from guardtui.reports.history import History, HistoryEntry
+from guardtui.reports.history import History
 from guardtui.reports.json_data import document
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.chosen_thresholds import settings_of_session
 from guardtui.session.evaluation_refs import of_session
+from guardtui.session.experiments import ExperimentLog, ExperimentRecord
 from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.session_file import has_session
-from guardtui.session.store import SessionStore
+from guardtui.session.store import SessionStore, StoreError
+
+Answer: TypeAlias = dict[str, Any]
+"""A JSON document."""
+
+MistakeKind: TypeAlias = Literal["fp", "fn", "broke", "fixed"]
+
+_CANDIDATES = 10
+"""Candidates of an experiment in its answer."""
 
 
 class OutdatedError(AgentError):
@@ -122,8 +123,6 @@ class AgentLoop:
         self._engine = LocalScanner(encoder or usual, FITTED)
         self._one_at_a_time = asyncio.Lock()
         self._read: tuple[object, PromptSet] | None = None
-        self._measure: tuple[tuple[object, ...], Measure] | None = None
-        self._ideas_of: tuple[tuple[object, ...], Ideas | str] | None = None
         self._newest: ReportInput | None = None
         self._named = guardrail
         self._guardrail = loop_guardrail(
@@ -166,21 +165,20 @@ class AgentLoop:
         topic = own.model_copy(update=given)
 
         def so_far(evaluation: Evaluation) -> None:
-            self._record(own, self._titled(evaluation), None)
+            with contextlib.suppress(StoreError):  # the verdicts are cached
+                self._record(own, self._titled(evaluation), None)
 
         measured = await self._guardrail.evaluate(own, topic, prompts, so_far)
-        report, changes = await asyncio.to_thread(
+        report, more = await asyncio.to_thread(
             self._recorded, own, self._titled(measured.evaluation), prompts
         )
         self._newest = report
-        ideas = await self._ideas(topic, prompts)
         warnings = [
             *measured.warnings,
             *(f"AIRS would reject this definition: {one.message}" for one in violations(topic)),
+            *more.pop("warnings", ()),
         ]
-        return (
-            brief_answer(report, ideas) | _given(warnings=warnings, changes=changes) | self._calls
-        )
+        return brief(report) | _given(warnings=warnings) | more | self._calls
 
     async def mistakes(
         self, kind: MistakeKind, page: int = 1, iteration: int | None = None
@@ -191,36 +189,49 @@ class AgentLoop:
             report = await asyncio.to_thread(self._report_of, iteration)
         if report is None:
             raise AgentError("nothing was evaluated yet\n  call evaluate, or name an iteration")
-        return page_of(report, kind, page)
+        return brief(replace(report, page=PageRequest(kind, page)))
 
     async def compare(self, a: int, b: int) -> Answer:
         """Compare iteration `b` with `a` as its baseline."""
         topic = self._files.topic
 
         def compared() -> ReportInput:
-            return compared_report(of_session(topic, str(a)), of_session(topic, str(b)))
+            before, after = (of_session(topic, str(number)) for number in (a, b))
+            return replace(compared_report(before, after), iteration=b)
 
-        return brief_answer(await asyncio.to_thread(compared), None)
+        return brief(await asyncio.to_thread(compared))
 
     async def ideas(self) -> Answer:
         """Return measured edits of the definition that was evaluated last, or of the topic file."""
 
         async def measured() -> Answer:
-            own, prompts = await asyncio.to_thread(self._inputs)
-            newest = self._newest
-            ideas = await self._ideas(own if newest is None else newest.topic, prompts)
-            return document("ideas", {}) | ideas_data(ideas) | {"texts": TEXTS}
+            report = self._newest
+            if report is None:
+                own, prompts = await asyncio.to_thread(self._inputs)
+                evaluation = await self._engine.evaluate(own, prompts, lambda progress: None)
+                session, _ = await asyncio.to_thread(self._state, own)
+                report = await asyncio.to_thread(
+                    self._report, session, evaluation, prompts, None, ideas=True
+                )
+            known = brief(report)
+            return document("ideas", {name: known[name] for name in ("ideas", "no_ideas", "texts")})
 
         return await self._apart(measured())
 
-    async def history(self) -> Answer:
-        """Return the iterations, and the topic file's definition."""
+    async def history(self, newest: int = 20) -> Answer:
+        """Return the newest iterations, how many there are, and the topic file's definition."""
 
         def read() -> Answer:
             topic, _ = self._inputs()
             session, self._seen = self._state(topic)
-            return document(HISTORY, History.of(session.iterations)) | {
-                "definition": topic.model_dump(mode="json")
+            path = self._files.topic
+            experiments: Sequence[ExperimentRecord] = ()
+            if has_session(path):
+                experiments = ExperimentLog(SessionStore(path, reading=True)).experiments()
+            history = History.of(session.iterations[-newest:], session, experiments[-newest:])
+            return document(HISTORY, history) | {
+                "recorded": len(session.iterations),
+                "definition": topic.model_dump(mode="json"),
             }
 
         return await asyncio.to_thread(read)
@@ -315,19 +326,28 @@ class AgentLoop:
 
     def _recorded(
         self, own: Topic, evaluation: Evaluation, prompts: PromptSet
-    ) -> tuple[ReportInput, tuple[str, ...]]:
-        """Record an evaluation if that is allowed; return its report and what others changed."""
+    ) -> tuple[ReportInput, Answer]:
+        """Record an evaluation if that is allowed.
+
+        Returns its report, and members of the answer: what others changed, and why it could not be
+        recorded, though it may have been paid for.
+        """
+        number, problems = None, []
         forecast = None
         if self._writes and self._guardrail.is_remote:
             # This scan is not in the session yet, so this is the forecast before it.
             forecast = recorded_forecast_before(
                 self._files.topic, evaluation, prompts, self._engine
             )
-        number = self._record(own, evaluation, forecast)
+        try:
+            number = self._record(own, evaluation, forecast)
+        except StoreError as problem:
+            problems = [f"not recorded: {problem}"]
         session, changes = self._looked(own, number)
         session.shown = evaluation.settings
         iteration = None if number is None else session.iteration(number)
-        return self._report(session, evaluation, prompts, iteration), changes
+        report = self._report(session, evaluation, prompts, iteration, ideas=True)
+        return report, _given(warnings=problems, changes=changes)
 
     def _looked(self, own: Topic, number: int | None = None) -> tuple[Session, tuple[str, ...]]:
         """Return the session, and what others changed in it since the agent's last look.
@@ -348,10 +368,12 @@ class AgentLoop:
         evaluation: Evaluation,
         prompts: PromptSet | None,
         iteration: Iteration | None,
+        *,
+        ideas: bool = False,
     ) -> ReportInput:
         baseline = session.baseline if iteration is None else session.baseline_of(iteration)
         before = None if baseline is None else baseline.evaluation
-        return ReportInput(
+        report = ReportInput(
             topic=evaluation.topic,
             evaluation=evaluation,
             prompts=prompts,
@@ -360,6 +382,7 @@ class AgentLoop:
             baseline_number=None if baseline is None else baseline.number,
             iteration=None if iteration is None else iteration.number,
         )
+        return with_ideas(report, self._files.topic, session, self._engine) if ideas else report
 
     def _report_of(self, number: int) -> ReportInput:
         topic, prompts = self._inputs()
@@ -371,42 +394,21 @@ class AgentLoop:
         session.shown = iteration.evaluation.settings
         return self._report(session, iteration.evaluation, prompts, iteration)
 
-    async def _ideas(self, topic: Topic, prompts: PromptSet) -> Ideas | str:
-        """Return measured edits, or why there are none."""
-
-        def work(stopped: Callable[[], bool]) -> Ideas | str:
-            known = self._measure
-            subject = prompts, self._engine.threshold
-            if known is None or known[0] != subject:
-                try:
-                    measure = open_measure(self._engine, prompts, stopped=stopped)
-                except (SplitError, TooFewPromptsError) as problem:
-                    return str(problem)
-                if measure is None:
-                    return "stopped"
-                self._measure = known = subject, measure
-            return ranked_ideas(topic, prompts, known[1].advised(topic, stopped), None)
-
-        known = self._ideas_of
-        if known is None or known[0] != (topic, prompts, self._engine.threshold):
-            ideas = await run_stoppable(work)
-            self._ideas_of = known = (topic, prompts, self._engine.threshold), ideas
-        return known[1]
-
     # --- experiments ------------------------------------------------------------------------
 
     async def _experiment(self, wordings: Sequence[Wording]) -> Answer:
         own, prompts = await asyncio.to_thread(self._inputs)
         told: list[str] = []
-        answering = self._guardrail.answering(own, told.append)
-        if not self._writes:
+        if self._guardrail.is_remote and not self._writes:
             raise AgentError(
                 "not begun: an experiment is stored in the session as it goes\n"
                 f"  the author allows that when the server is started: {WRITE}"
             )
+        answering = await self._guardrail.answering(own, told.append)
         who = self._named.title
         self._budget.require(1, who)
-        experiment = HeadlessExperiment(self._files.topic, own, prompts, answering, Recorder.AGENT)
+        files = EvaluatedFiles(self._files.topic, self._files.prompts, AS_WRITTEN)
+        experiment = HeadlessExperiment(files, own, prompts, answering, Recorder.AGENT)
         typed = [_typed(own, wording, number) for number, wording in enumerate(wordings, start=1)]
 
         def planned(stopped: Callable[[], bool]) -> tuple[Evaluation | None, Design]:
@@ -423,10 +425,10 @@ class AgentLoop:
             status = await run.run(record.calls + self._budget.left)
         finally:
             self._budget.made += run.calls - record.calls
-        proven = await asyncio.to_thread(experiment.record_proven, run)
-        report = report_of(run, status, kept=proven is not None)
+        proven = await asyncio.to_thread(experiment.record_proven, run, kept=False)
+        report = experiment.report_of(run, status, kept=False)
         _, changes = await asyncio.to_thread(self._looked, own)
-        answer = experiment_answer(report, proven)
+        answer = _experiment_answer(report, proven)
         return answer | _given(warnings=told, changes=changes) | self._calls
 
     # --- decisions --------------------------------------------------------------------------
@@ -448,11 +450,11 @@ class AgentLoop:
             state = SessionState(session.marks, session.pinned, decisions.definition)
             if state != self._seen:
                 before, self._seen = self._seen, state
-                newer = [HistoryEntry.of(session.iteration(one)) for one in state.newer(before)]
+                newer = [session.iteration(one) for one in state.newer(before)]
                 changes = state.changes(before) or ("an iteration was removed",)
                 raise OutdatedError(
                     changes,
-                    document(HISTORY, History(tuple(newer)))
+                    document(HISTORY, History.of(newer, session))
                     | {"definition": state.definition.model_dump(mode="json")},
                 )
             newest = self._newest
@@ -468,8 +470,11 @@ class AgentLoop:
         """
 
         async def alone() -> Answer:
-            async with self._one_at_a_time:
-                return await work
+            try:
+                async with self._one_at_a_time:
+                    return await work
+            finally:
+                work.close()  # if it was cancelled before its turn
 
         task = asyncio.create_task(alone())
         self._under_way.add(task)
@@ -491,10 +496,36 @@ class AgentLoop:
         self._seen = SessionState(session.marks, session.pinned, definition)
         plateau = plateau_text(session)
         return (
-            document(HISTORY, History.of([decided]))
+            document(HISTORY, History.of([decided], session))
             | {"definition": definition.model_dump(mode="json")}
             | _given(warnings=[plateau] if plateau else [])
         )
+
+
+def _experiment_answer(report: ExperimentReport, proven: Iteration | None) -> Answer:
+    """Return the result of an experiment; `proven` is the iteration of a proven candidate."""
+    tried = [
+        {
+            "name": name,
+            "origin": candidate.origin,
+            "verdicts": known.answers,
+            "gain": known.gain,
+            "low": known.low,
+        }
+        for _, name, candidate, known in by_gain(report)[:_CANDIDATES]
+    ]
+    data = {
+        "proven": proven is not None,
+        "iteration": None if proven is None else proven.number,
+        "definition": None if proven is None else proven.evaluation.topic,
+        "ending": None if report.ending is None else str(report.ending),
+        "stopped": report.stopped or None,
+        "calls": report.calls,
+        "confidence": 1 - ALPHA,
+        "candidates_tried": len(report.candidates),
+        "candidates": tried,
+    }
+    return document("experiment-brief", data)
 
 
 def _typed(own: Topic, wording: Wording, number: int) -> Candidate:

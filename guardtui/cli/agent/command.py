@@ -8,6 +8,7 @@ import click
 
 COMMANDS = {
     "spec": "Print commands, options, exit codes, formats and schemas as JSON.",
+    "skill": "Print the loop of refining a topic as a skill.",
     "mcp": "Let a coding agent refine a topic, by the Model Context Protocol.",
 }
 """Short help of each subcommand by its name, which is that of its module in this package."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -58,6 +59,8 @@ def command(
 
     chosen, encoder, _ = guardrail.with_encoder(topic)
     files = AgentFiles(topic, prompts)
+    if sys.stdin.isatty():
+        note("a client of the Model Context Protocol starts this command; Ctrl-C ends it")
 
     async def serve() -> None:
         loop = AgentLoop(files, chosen, encoder=encoder, writes=writes, calls=calls)

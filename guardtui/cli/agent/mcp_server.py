@@ -88,9 +88,11 @@ class LoopTools:
         """List edits of the definition that was evaluated last, measured by the engine."""
         return await _answer(self._loop.ideas())
 
-    async def history(self) -> CallToolResult:
-        """List all iterations, and the topic file's definition."""
-        return await _answer(self._loop.history())
+    async def history(
+        self, newest: Annotated[int, Field(ge=1, description="How many iterations.")] = 20
+    ) -> CallToolResult:
+        """List the newest iterations, oldest first, and the topic file's definition."""
+        return await _answer(self._loop.history(newest))
 
     async def keep(self, iteration: OptionalIteration = None) -> CallToolResult:
         """Keep an iteration and write its definition to the topic file. Needs --allow-write.
@@ -146,7 +148,7 @@ async def _answer(work: Awaitable[dict[str, Any]]) -> CallToolResult:
 def _problem(problem: GuardtuiError) -> dict[str, Any]:
     """Return the message of an error, whose first line is the problem."""
     text, _, remedy = str(problem).partition("\n")
-    return {"error": text, "remedy": " ".join(line.strip() for line in remedy.splitlines())}
+    return {"error": text, "remedy": "; ".join(line.strip() for line in remedy.splitlines())}
 
 
 def _result(document: dict[str, Any], *, failed: bool = False) -> CallToolResult:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,10 +69,19 @@ class EvalRequest:
     max_calls: int | None
     reading: Reading | None
     record: bool | None
-    guardrail_words: tuple[str, ...]
-    again: tuple[str, ...]
     more: str | None
     page: int | None
+    guardrail_words: tuple[str, ...]
+    more_words: tuple[str, ...]
+
+    @property
+    def again(self) -> tuple[str, ...]:
+        """The words of a command that evaluates again; () if a secret is left out of them."""
+        more = (*self.guardrail_words, *self.more_words)
+        if any("?…" in word for word in more):
+            return ()
+        files = (str(self.topic), "--prompts", str(self.prompts))
+        return ("guardtui", "eval", *files, *more, "--format", "brief")
 
     @property
     def records(self) -> bool:
@@ -112,18 +120,9 @@ class EvalRequest:
             gates=gates,
             epochs=epochs,
             variants=variants,
-            again=_again(values, flags.words_for(guardrail)),
+            more_words=given_words(_OF_THE_SAME),
             **values,
         )
-
-
-def _again(values: dict[str, Any], of_guardrail: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command that evaluates again; () if a secret is among them."""
-    more = (*of_guardrail, *given_words(_OF_THE_SAME))
-    if any("?…" in word for word in more):
-        return ()
-    files = (str(values["topic"]), "--prompts", str(values["prompts"]))
-    return ("guardtui", "eval", *files, *more, "--format", "brief")
 
 
 def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:

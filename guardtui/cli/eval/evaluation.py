@@ -41,6 +41,7 @@ from guardtui.session.evaluation_refs import (
 )
 from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
+from guardtui.session.session import Decision
 from guardtui.session.session_file import session_file
 from guardtui.session.store import StoreError
 
@@ -245,6 +246,7 @@ def _record(
     if doubt is not None and doubt.prevents_record and request.record is None:
         note(f"not recorded: {doubt.text}\n  --record records it, if you know that it has")
         return None
+    from guardtui.app.editing.iteration_decisions import decision_line
     from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 
     prompts = None if str(request.prompts) == "-" else request.prompts
@@ -256,13 +258,15 @@ def _record(
     except StoreError as problem:
         warn(f"not recorded: {problem}".replace("\n ", ";"))  # one line beside the report
         return None
-    done = "recorded as" if new else "recorded already:"
-    missing = iteration.evaluation.metrics.missing
-    note(
-        f"{done} #{iteration.number}"
-        + (f" ({iteration.decision.value})" if iteration.decision.value != "undecided" else "")
-        + (f", {count_text(missing, 'prompt')} without a verdict" if missing else "")
-    )
+    decision, missing = iteration.decision, iteration.evaluation.metrics.missing
+    text = f"{'recorded as' if new else 'recorded already:'} #{iteration.number}"
+    if decision is not Decision.UNDECIDED:
+        text += f" ({decision.value})"
+    if missing:
+        text += f", {count_text(missing, 'prompt')} without a verdict"
+    elif decision is Decision.UNDECIDED:
+        text += f"\n  '{decision_line('keep', request.topic, iteration)}', or discard, decides"
+    note(text)
     return iteration
 
 

@@ -30,6 +30,7 @@ from guardtui.cli.options import (
     output_option,
     prompts_option,
     reading_options,
+    reading_words,
     threshold_option,
     writer_option,
 )
@@ -37,7 +38,7 @@ from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_choice, format_for
 from guardtui.domain.figures import change_text
 from guardtui.domain.operating_point import Wanted
-from guardtui.domain.prompt_reading import Reading
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.files.inputs import load_inputs
@@ -121,7 +122,8 @@ _FORMATS = ("table", "json", "md")
     "--wordings",
     type=FILE,
     metavar="FILE",
-    help="With --experiment: descriptions to try, one a line.",
+    help="With --experiment: wordings to try, a description a line, or (.json) a list of "
+    '{"description": "…", "examples": ["…"]}.',
 )
 @writer_option("With --experiment: a language model that writes wordings to try.")
 @format_choice(_FORMATS)
@@ -170,6 +172,7 @@ def command(
     more = (of_experiment["wordings"], getattr(chosen.configuration, "template", None))
     check_output(output, topic, prompts, *filter(None, more))
     _require_new(new_topic, output)
+    shown = [] if format_name is None else ["--format", format_name]
     format_name = format_for(format_name, output, "table", _FORMATS)
     file = load_topic(topic)
     definition, prompt_set = load_inputs(topic, prompts, reading)
@@ -177,14 +180,16 @@ def command(
     for violation in violations(definition):
         diagnostics.warn(f"{topic}: {violation.message}: only edits that fix it are tried")
     if experiment:
+        from guardtui.app.scan.recording import EvaluatedFiles
         from guardtui.cli.refine.experiment import ExperimentCommand
 
         words = ["guardtui", "refine", str(topic), "--prompts", str(prompts)]
+        words += [*reading_words(reading), *shown]
         given = ["--yes"] * of_experiment["yes"]
         given += [] if new_topic is None else ["--write-topic", str(new_topic)]
         given += [] if output is None else ["--output", str(output)]
         command = ExperimentCommand(
-            topic,
+            EvaluatedFiles(topic, None if str(prompts) == "-" else prompts, reading or AS_WRITTEN),
             definition,
             prompt_set,
             chosen,

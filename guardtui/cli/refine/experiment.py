@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
@@ -18,14 +19,21 @@ from guardtui.app.advice.wording_trials import mistakes_note
 from guardtui.app.advice.wordings import WriterError, WritingCall, read_wordings
 from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.experiments.airs import AirsAnswering, most_applies
-from guardtui.app.experiments.headless import HeadlessExperiment, report_of
+from guardtui.app.experiments.headless import HeadlessExperiment
 from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
 from guardtui.app.experiments.models import ModelAnswering
-from guardtui.app.experiments.planning import Design, design_of, gathered, require_labels
+from guardtui.app.experiments.planning import (
+    Design,
+    design_of,
+    experiment_rows,
+    gathered,
+    require_labels,
+)
 from guardtui.app.experiments.run import ExperimentRun
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.app.guardrails.remote import RemoteOptions, at_stored_threshold
+from guardtui.app.scan.recording import EvaluatedFiles
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.guardrail_options import AIRS, ENGINE
@@ -37,7 +45,7 @@ from guardtui.domain.figures import change_text, count_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic, violations
+from guardtui.domain.topic import Topic
 from guardtui.http.errors import ServiceError
 from guardtui.reports.base import usage_text
 from guardtui.reports.experiment import ExperimentReport
@@ -48,7 +56,7 @@ from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.applied import AppliedLog
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
-from guardtui.session.session import Recorder
+from guardtui.session.session import Iteration, Recorder
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 
@@ -57,9 +65,12 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class ExperimentCommand:
-    """An experiment with the options of the command line; `words` are its command and guardrail."""
+    """An experiment with the options of the command line; `words` are its command and guardrail.
 
-    path: Path
+    `files` are the topic file and its prompts.
+    """
+
+    files: EvaluatedFiles
     topic: Topic
     prompts: PromptSet
     guardrail: NamedGuardrail
@@ -96,7 +107,7 @@ class ExperimentCommand:
     @property
     def _known(self) -> SessionStore | None:
         """The session, if there is one: it is created only for an experiment that is made."""
-        return SessionStore(self.path) if has_session(self.path) else None
+        return SessionStore(self.files.topic) if has_session(self.files.topic) else None
 
     # --- the guardrail ----------------------------------------------------------------------
 
@@ -116,7 +127,7 @@ class ExperimentCommand:
         if isinstance(self.threshold, float):
             return ModelAnswering(options.at_threshold(self.threshold, BY_HAND))
         if self.threshold is None:
-            return ModelAnswering(at_stored_threshold(options, self.path))
+            return ModelAnswering(at_stored_threshold(options, self.files.topic))
         return ModelAnswering(options)
 
     def _airs(self) -> AirsAnswering:
@@ -137,12 +148,12 @@ class ExperimentCommand:
         with airs_service.failures_told():
             production.management()
             connection = self._options.connect(production, self.test_profile)
-        store = SessionStore(self.path)
+        store = SessionStore(self.files.topic)
         return AirsAnswering(
             connection,
             production.profile,
             self.topic,
-            self.path,
+            self.files.topic,
             store,
             _changes(store),
             tell=_warn,
@@ -180,7 +191,7 @@ class ExperimentCommand:
             if record is None:
                 raise self._nothing_to_resume()
             design, known = design_of(record, self.prompts), None
-            log = ExperimentLog(SessionStore(self.path))
+            log = ExperimentLog(SessionStore(self.files.topic))
             verdicts = log.verdicts(record)
             if 0 in verdicts:
                 known = record.evaluation(0, verdicts[0].verdicts())
@@ -190,7 +201,8 @@ class ExperimentCommand:
                 f"stored, {count_text(record.calls, 'call')} made"
             )
             of_definition = 0 if known is None else known.metrics.total
-            if not await self._agreed(design, known, answering, answered - of_definition):
+            looked = await self._look(answering)
+            if not self._agreed(design, known, answering, looked, answered - of_definition):
                 return None
         else:
             if record is not None:
@@ -202,16 +214,18 @@ class ExperimentCommand:
             if candidates is None:
                 return None
             design = Design(self.prompts, self.topic, tuple(candidates))
+            looked = await self._look(answering)
+            cached = await asyncio.to_thread(answering.cached, design.definitions, self.prompts)
             if self.calls is not None:
-                design = self._limited(design, known)
-            if not await self._agreed(design, known, answering):
+                design = self._limited(design, known, cached)
+            if not self._agreed(design, known, answering, looked, cached=cached):
                 return None
             titled = "" if self.test_profile else self.guardrail.name
             record = self._headless(answering).begun(design, known, titled)
         return await self._run(record, answering, keep)
 
     def _headless(self, answering: ModelAnswering | AirsAnswering) -> HeadlessExperiment:
-        return HeadlessExperiment(self.path, self.topic, self.prompts, answering, Recorder.COMMAND)
+        return HeadlessExperiment(self.files, self.topic, self.prompts, answering, Recorder.COMMAND)
 
     async def _run(
         self,
@@ -234,11 +248,24 @@ class ExperimentCommand:
                 f"  every verdict is stored; to go on: {self._resuming}"
             )
         best, kept = run.best(), False
-        if best is not None and status.best is not None and keep is not None:
-            keep(best.topic)  # before it is recorded as kept: writing may fail
-            headless.record_proven(run)
-            kept = True
-        return report_of(run, status, kept=kept)
+        if best is not None and status.best is not None:
+            if keep is not None:
+                keep(best.topic)  # before it is recorded as kept: writing may fail
+                kept = True
+            self._say_recorded(headless.record_proven(run, kept=kept), kept=kept)
+        return headless.report_of(run, status, kept=kept)
+
+    def _say_recorded(self, recorded: Iteration | None, *, kept: bool) -> None:
+        """Say as which iteration a proven candidate was recorded, and how to keep it."""
+        if recorded is None:
+            return
+        number = str(recorded.number)
+        words = ["guardtui", "history", "keep", str(self.files.topic), "--iteration", number]
+        text = f"candidate recorded as #{number}"
+        if not kept:
+            # Not all prompts were asked, and those that count were compared by the experiment.
+            text += f"; to keep it: {shlex.join([*words, '--anyway'])}"
+        diagnostics.note(text)
 
     def _unfinished(self, answering: ModelAnswering | AirsAnswering) -> ExperimentRecord | None:
         settings, store = answering.settings, self._known
@@ -260,7 +287,7 @@ class ExperimentCommand:
         open_ = [one for one in recorded_ones if not one.ending]
         if not open_:
             return InputError(
-                f"{self.path}: no experiment is unfinished\n  omit --resume to begin one"
+                f"{self.files.topic}: no experiment is unfinished\n  omit --resume to begin one"
             )
         newest = open_[-1]
         reasons = []
@@ -271,7 +298,7 @@ class ExperimentCommand:
         if not reasons:
             reasons.append(f"it asks {guardrail_text(newest.settings)}")
         return InputError(
-            f"{self.path}: the unfinished experiment of {newest.created} does not fit: "
+            f"{self.files.topic}: the unfinished experiment of {newest.created} does not fit: "
             f"{' and '.join(reasons)}\n  undo that, or omit --resume to begin another"
         )
 
@@ -289,9 +316,6 @@ class ExperimentCommand:
         """Return the candidates; None if the author declined the call to the writer."""
         typed = [] if self.wordings is None else read_wordings(self.wordings, self.topic)
         require_labels(self.topic, self.prompts)
-        for wording in typed:
-            for broken in violations(wording.topic):
-                diagnostics.warn(f"{wording.origin}: {broken.message}: it is not tried")
         _, writer = self._models_and_writer()
         engine = settled_engine(self.encoder, None, self.topic, self.prompts)
         given = [*typed]
@@ -328,7 +352,7 @@ class ExperimentCommand:
 
     async def _written(self, writer: JudgeOptions, known: Evaluation) -> Sequence[Candidate] | None:
         """Return the wordings of a writer; None if the author declined."""
-        rows = np.arange(len(self.prompts), dtype=np.intp)
+        rows = experiment_rows(self.prompts)
         try:
             call = WritingCall(writer, self.topic, shown_mistakes(known, self.prompts, rows))
         except SuggestionError as error:
@@ -359,34 +383,46 @@ class ExperimentCommand:
             for wording in written.wordings
         ]
 
-    def _limited(self, design: Design, known: Evaluation | None) -> Design:
+    def _limited(
+        self, design: Design, known: Evaluation | None, cached: NDArray[np.bool_]
+    ) -> Design:
         assert self.calls is not None  # noqa: S101 - it is limited
-        limited = design.within(self.calls, known)
+        limited = design.within(self.calls, known, cached)
         left_out = len(design.candidates) - len(limited.candidates)
         if left_out:
             diagnostics.note(
                 f"{self.calls:,} calls are for {count_text(len(limited.candidates), 'candidate')}: "
                 f"{left_out} more are left out"
             )
-        most = limited.calls(known).most
+        most = limited.calls(known, cached).most
         if most > self.calls:
             diagnostics.warn(
                 f"{self.calls:,} calls may not reach the end, which takes up to {most:,}"
             )
         return limited
 
-    async def _agreed(
+    async def _look(self, answering: ModelAnswering | AirsAnswering) -> tuple[str, ...]:
+        """Return in sentences what happens to a profile. Raises `InputError` and AirsError."""
+        if not isinstance(answering, AirsAnswering):
+            return ()
+        with airs_service.failures_told():
+            return await answering.look()
+
+    def _agreed(
         self,
         design: Design,
         known: Evaluation | None,
         answering: ModelAnswering | AirsAnswering,
+        looked: Sequence[str],
         answered: int | None = None,
+        cached: NDArray[np.bool_] | None = None,
     ) -> bool:
         """Say what the experiment takes, and return whether the author agrees.
 
-        With verdicts `answered` on candidates it was begun before.
+        With verdicts `answered` on candidates it was begun before. `looked` says what happens to a
+        profile; `cached` verdicts, bool [k, N], take no call.
         """
-        calls = design.calls(known)
+        calls = design.calls(known, cached)
         most = max(0, calls.most - (answered or 0))
         number = f"{calls.least:,} to {most:,}" if answered is None else f"up to {most:,} more"
         text = (
@@ -396,11 +432,15 @@ class ExperimentCommand:
         )
         if calls.current:
             text += f", {calls.current:,} of them for the definition itself"
+        if held_out := len(self.prompts) - len(experiment_rows(self.prompts)):
+            text += (
+                f"; {count_text(held_out, 'prompt')} held out by the column split: asked for the "
+                "definition only"
+            )
         diagnostics.note(text)
+        for line in looked:
+            diagnostics.note(line)
         if isinstance(answering, AirsAnswering):
-            with airs_service.failures_told():
-                for line in await answering.look():
-                    diagnostics.note(line)
             diagnostics.note(answering.duration(most_applies(len(design.candidates)), most))
         else:
             diagnostics.note(answering.cost(self.topic, self.prompts, most))

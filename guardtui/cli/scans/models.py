@@ -61,8 +61,8 @@ class ModelRun:
     wanted: Wanted
     fresh: bool
     remote = True
-    doubt = None
     engine = None
+    doubt = None
 
     @property
     def template(self) -> str:

@@ -100,12 +100,12 @@ class ScanRun(Protocol):
         """Id and text of the template that verdicts depend on, for the session."""
 
     @property
-    def doubt(self) -> Doubt | None:
-        """Why it is unknown whether the verdicts are of the definition, once it was evaluated."""
-
-    @property
     def engine(self) -> LocalScanner | None:
         """The embedded engine once it has evaluated, None for another guardrail."""
+
+    @property
+    def doubt(self) -> Doubt | None:
+        """Why it is unknown whether the verdicts are of the definition, once it was evaluated."""
 
     @property
     def guardrail(self) -> Guardrail:

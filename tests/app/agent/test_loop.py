@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from guardtui.app.editing.iteration_decisions import (
 from guardtui.domain.errors import GuardtuiError
 from guardtui.files.topic_files import load_topic
 from guardtui.session.session_file import session_file
-from guardtui.session.store import SessionStore
+from guardtui.session.store import SessionStore, StoreError
 
 TOPIC = """# mine
 name: Tax
@@ -156,9 +157,29 @@ async def test_compare_mistakes_and_ideas(files: AgentFiles) -> None:
     assert (compared["baseline"], len(compared["broke"]) > 0) == (1, True)
     page = await loop.mistakes("broke", iteration=1)
     assert page["prompts"] == []
-    page = await loop.mistakes("fn", 2, iteration=0)
-    assert (page["page"], page["prompts"]) == (2, page["prompts"])
+    first = await loop.mistakes("fp", iteration=0)
+    pages = [await loop.mistakes("fp", number + 1, iteration=0) for number in range(first["pages"])]
+    assert sum(len(page["prompts"]) for page in pages) == first["count"]
+    with pytest.raises(GuardtuiError, match="no page 99"):
+        await loop.mistakes("fp", 99, iteration=0)
     assert isinstance((await loop.ideas())["ideas"], list)
+
+
+async def test_ideas_are_measured_before_anything_is_evaluated(files: AgentFiles) -> None:
+    loop = loop_of(files, writes=False)
+    known = await loop.ideas()
+    assert known["ideas"][0]["definition"]
+    assert (await loop.evaluate())["ideas"] == known["ideas"]
+    assert not session_file(files.topic).exists()
+
+
+async def test_history_has_the_newest_iterations_and_their_number(files: AgentFiles) -> None:
+    loop = loop_of(files)
+    for words in (FIRST, BETTER, WORSE):
+        await loop.evaluate(description=words)
+    history = await loop.history(newest=2)
+    assert [one["number"] for one in history["iterations"]] == [1, 2]
+    assert history["recorded"] == 3
 
 
 async def test_bad_requests_are_explained(files: AgentFiles) -> None:
@@ -188,3 +209,26 @@ async def test_changed_prompt_file_is_read_anew(files: AgentFiles) -> None:
     store = SessionStore(files.topic)
     assert [len(one.evaluation.keys) for one in store.iterations()] == [240, 241]
     assert await decisions_of(loop) == [(0, "keep", "agent"), (1, "undecided", "agent")]
+
+
+async def test_evaluation_is_answered_where_it_cannot_be_recorded(
+    files: AgentFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full")
+
+    loop = loop_of(files)
+    monkeypatch.setattr("guardtui.app.agent.loop.record_evaluation", full)
+    trial = await loop.evaluate()
+    assert (trial["iteration"], trial["warnings"]) == (None, ["not recorded: the disk is full"])
+
+
+async def test_call_cancelled_before_its_turn_leaves_nothing(files: AgentFiles) -> None:
+    loop = loop_of(files)
+    first = asyncio.create_task(loop.evaluate())
+    second = asyncio.create_task(loop.evaluate(description=BETTER))
+    await asyncio.sleep(0)
+    second.cancel()
+    assert (await first)["iteration"] == 0
+    await loop.close()
+    assert await decisions_of(loop) == [(0, "keep", "agent")]
