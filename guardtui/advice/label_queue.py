@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.figures import change_interval_text, count_text
+from guardtui.domain.inbox import WhyAsked
 from guardtui.domain.production_rates import (
     WITHIN,
     AuditCounts,
@@ -37,13 +38,6 @@ HALF_WIDTHS = (0.08, 0.05)
 
 _LOOK = 5  # labels between two estimates; more when there are many
 _NEAREST = 200  # prompts on each side of the operating point that are compared with labelled ones
-
-
-class WhyAsked(StrEnum):
-    """Why a prompt is asked; written down with its label."""
-
-    AUDIT = "audit"
-    CHOSEN = "chosen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +115,8 @@ class LabelQueue:
         self._chosen: dict[int, bool] = {}
         self._aside: set[int] = set()
         self._chances: tuple[int, NDArray[np.float64]] | None = None
+        self.drawn: list[Question] = []
+        """Questions of the audit that nobody is asked, since their labels were known before."""
 
     @property
     def audited(self) -> int:
@@ -180,16 +176,18 @@ class LabelQueue:
                 return answer.row
         return None
 
-    def next_audited(self) -> Question | None:
+    def next_audited(self, taken: Collection[int] = ()) -> Question | None:
         """Return the next prompt of the audit; None if all are labelled.
 
+        `taken` are rows that others are being asked about: their labels will come.
         Prompts that are drawn and have a label as chosen ones are taken with that and not asked,
         unless their verdict is needed with the label.
         """
         while True:
-            question = self._draw()
+            question = self._draw(taken)
             if question is None or question.row not in self._chosen or not self._matches:
                 return question
+            self.drawn.append(question)
             self.audit(question.row, self._chosen[question.row], known=True)
 
     def next_chosen(self, cut: float) -> Question | None:
@@ -262,10 +260,10 @@ class LabelQueue:
         matched = [self._matched[row] for row in rows]
         return count_with_verdicts(strata, rows, belong, matched)
 
-    def _draw(self) -> Question | None:
+    def _draw(self, taken: Collection[int]) -> Question | None:
         free = np.ones(len(self.strata), bool)
         free[[one.row for one in self._audited]] = False
-        free[list(self._aside)] = False
+        free[[*self._aside, *taken]] = False
         count = int(self.strata.max(initial=-1)) + 1
         remaining = np.bincount(self.strata[free], minlength=count)
         if not remaining.sum():

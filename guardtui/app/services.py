@@ -25,6 +25,7 @@ from guardtui.app.experiments.session_experiments import Experiments
 from guardtui.app.guardrails.choosing import Guardrails
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.guardrails.remote import RemoteOptions
+from guardtui.app.labels.labelling import Labelling
 from guardtui.app.ports import Author, Confirm, Jobs
 from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.reporting import Reporting
@@ -130,6 +131,7 @@ class Services:
             self.decisions,
             self.sync,
         )
+        self.labels = Labelling(context, self.sync)
         self.remote_topics = RemoteTopics(
             context, self.connections, self.changes, lambda: self.guardrail_in_use
         )
@@ -172,6 +174,7 @@ class Services:
             ),
             group="restore",
         )
+        self.jobs.start(self.labels.show_audit(), group="audit")
         await self.measured.open()
         with problems_shown(self.author):
             if await asyncio.to_thread(self.workspace.store.edited_elsewhere):

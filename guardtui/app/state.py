@@ -13,6 +13,7 @@ from typing import TypeAlias
 from guardtui.advice.lint_advice import Advice
 from guardtui.app.advice.ideas import Ideas
 from guardtui.app.experiments.status import ExperimentStatus
+from guardtui.app.labels.audit import Audit
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.estimates import PartialRates
 from guardtui.domain.evaluation import Evaluation
@@ -86,7 +87,7 @@ class AppState:
     None while the user's own metrics are being computed. `fit` is the fit behind the threshold of
     the evaluation, if any, and `series` what the best iteration was chosen from. With a `forecast`,
     the `evaluation` holds the likelier verdicts of the forecast guardrail. `ideas` and the
-    `experiment` are for the definition that they name.
+    `experiment` are for the definition that they name. The `audit` is of a log, not of the prompts.
     """
 
     topic: Topic
@@ -109,6 +110,7 @@ class AppState:
     advice: tuple[Advice, ...] = ()
     advice_pending: bool = False
     ideas: Ideas | None = None
+    audit: Audit | None = None
     files: int = 0
     """Number of reads and writes of the topic file, after which "unsaved" may change."""
 

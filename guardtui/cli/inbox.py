@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _LISTED = 20
 _SHOWN = 80  # characters of a prompt
 _EACH = 10_000
-_DRIFT_DAYS = 7
 _PRIVATE = "may hold personal data: only you can read it, and nothing is sent anywhere"
 _STATES = ("true", "false", "set-aside", "unlabelled")
 
@@ -90,21 +89,7 @@ def _counted(logged: Iterable[LoggedPrompt]) -> Iterator[LoggedPrompt]:
 
 
 def _say_added(inbox: Inbox, added: Added, without: int) -> None:
-    from guardtui.domain.figures import count_text
-
-    left_out = [
-        f"{count:,} {what}"
-        for count, what in (
-            (added.repeated, "repeated"),
-            (added.in_inbox, "in the inbox already"),
-            (added.in_set, "in the prompt set already"),
-            (added.unusable, "too long for a prompt or not text"),
-            (without, "entries without a text of a user"),
-        )
-        if count
-    ]
-    more = f"; left out: {', '.join(left_out)}" if left_out else ""
-    note(f"{count_text(added.added, 'prompt')} added to {inbox.path}{more}")
+    note(added.text(inbox.path, without))
     if added.verdicts:
         note(f"{added.verdicts:,} with the verdict of a guardrail in production")
     if added.added:
@@ -123,7 +108,9 @@ def _say_added(inbox: Inbox, added: Added, without: int) -> None:
 )
 def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     """List the prompts that wait for a label, and count those of each state."""
-    from guardtui.domain.inbox import State
+    from datetime import UTC, datetime
+
+    from guardtui.domain.inbox import State, changes_text
     from guardtui.domain.text import display_start
 
     inbox = _opened(topic, prompts)
@@ -140,35 +127,34 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     ]
     write(table(rows, ("id", "asked as", "origin", "prompt")))
     note(", ".join(f"{count:,} {state.value}" for state, count in inbox.counts.items()))
-    if drift := _drift(inbox):
+    if drift := changes_text(inbox.own, datetime.now(UTC)):
         note(drift)
-
-
-def _drift(inbox: Inbox) -> str:
-    """Return how many labels changed in the last days, or ""."""
-    from datetime import UTC, datetime, timedelta
-
-    from guardtui.domain.figures import count_text
-    from guardtui.domain.inbox import changes_since
-
-    day = (datetime.now(UTC) - timedelta(days=_DRIFT_DAYS)).date().isoformat()
-    count = changes_since(inbox.own, day)
-    return f"{count_text(count, 'label')} changed since {day}" if count else ""
 
 
 @command.command("label")
 @click.argument("topic", type=FILE)
-@click.argument("name", metavar="ID")
-@click.argument("label", type=click.Choice(_STATES), metavar="|".join(_STATES))
+@click.argument("name", metavar="[ID", required=False)
+@click.argument(
+    "label", type=click.Choice(_STATES), metavar=f"{'|'.join(_STATES)}]", required=False
+)
 @_prompts_option
 @click.option("--reason", default="", metavar="TEXT", help="Why; kept with the label.")
-def label(topic: Path, name: str, label: str, prompts: Path | None, reason: str) -> None:
+def label(
+    topic: Path, name: str | None, label: str | None, prompts: Path | None, reason: str
+) -> None:
     """Give a prompt a label, set it aside, or take its label back.
+
+    Without an ID, the app shows one unlabelled prompt after the other.
 
     ID is that of 'guardtui inbox list', or its first characters. The label is written into the
     prompt set, of which a backup is kept. Labels are for people to give: not for a model.
     """
+    if name is not None and label is None:
+        raise click.UsageError(f"say what it is: {', '.join(_STATES)}")
     inbox = _opened(topic, prompts)
+    if name is None:
+        _label_in_app(inbox, topic)
+        return
     prompt = inbox.find(name)
     if label == "set-aside":
         done = inbox.set_aside(prompt.id, reason)
@@ -177,6 +163,20 @@ def label(topic: Path, name: str, label: str, prompts: Path | None, reason: str)
     else:
         done = inbox.label(prompt.id, label == "true", reason)
     _say_label(inbox, prompt, done)
+
+
+def _label_in_app(inbox: Inbox, topic: Path) -> None:
+    from guardtui.app.labels.labelling import require_waiting
+    from guardtui.cli.open import require_terminal
+    from guardtui.domain.figures import count_text
+    from guardtui.files.topic_files import load_topic
+
+    require_waiting(inbox)
+    require_terminal()
+    from guardtui.tui.labels.app import run_queue
+
+    count = run_queue(inbox, load_topic(topic).topic)
+    note(f"{count_text(count, 'answer')} written; 'guardtui {topic}' shows the figures")
 
 
 def _say_label(inbox: Inbox, before: InboxPrompt, after: InboxPrompt) -> None:

@@ -96,7 +96,7 @@ def command(**values: Any) -> int:
     """
     start = prepared(**values)
     if os.environ.get("TEXTUAL_DRIVER") != WEB_DRIVER:
-        _require_terminal()
+        require_terminal()
     if os.environ.get("NO_COLOR") == "":
         # Empty counts as unset (no-color.org); Textual checks only whether it exists.
         del os.environ["NO_COLOR"]
@@ -234,7 +234,7 @@ def _models(
     return configured_model(configuration, models) if calls_models else None, writes
 
 
-def _require_terminal() -> None:
+def require_terminal() -> None:
     """Raise InputError unless the terminal can show the app."""
     terminal = sys.stdout and sys.stdout.isatty() and sys.stdin and sys.stdin.isatty()
     kind = os.environ.get("TERM", "")

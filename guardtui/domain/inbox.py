@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompts import prompt_keys
+
+_DRIFT_DAYS = 6  # a day of the week names one day
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 class State(StrEnum):
@@ -71,8 +76,9 @@ class InboxPrompt:
 
     `origin` is where it came from, such as "app.log:12". `chance` is the probability, above 0, with
     which the audit that it is part of drew it. `asked_at` and `labelled_at` are the last times.
-    `in_set` says whether it is a row of the prompt set, labelled or not. `changes` are those of its
-    label, oldest first.
+    `in_set` says whether it is a row of the prompt set, labelled or not. `stratum` is the part of
+    the log, from 0, within which the audit draws at random. `changes` are those of its label,
+    oldest first.
     """
 
     id: str
@@ -88,6 +94,7 @@ class InboxPrompt:
     asked_at: str = ""
     labelled_at: str = ""
     in_set: bool = False
+    stratum: int | None = None
     changes: tuple[LabelChange, ...] = ()
 
 
@@ -149,7 +156,7 @@ class InboxRecord:
         changes = tuple(self.changes)
         if self.expected is not None and self.expected is not expected:
             changes += (LabelChange("", self.expected, expected),)
-        chance = values.get("chance")
+        chance, stratum = values.get("chance"), values.get("stratum")
         known = state is State.SET_ASIDE or expected is self.expected is not None
         return InboxPrompt(
             id=self.id,
@@ -165,14 +172,34 @@ class InboxRecord:
             asked_at=str(values.get("asked_at", "")),
             labelled_at=self.changes[-1].at if expected is not None and self.changes else "",
             in_set=in_set,
+            stratum=stratum if isinstance(stratum, int) and stratum >= 0 else None,
             changes=changes,
         )
 
 
-def changes_since(prompts: Iterable[InboxPrompt], time: str) -> int:
-    """Count labels that were changed to the other one at this time (ISO 8601 UTC) or later."""
-    return sum(
-        change.before is not None and change.after is not None and change.at >= time
+def changes_text(prompts: Iterable[InboxPrompt], now: datetime) -> str:
+    """Return how many labels were changed to the other one in the last days, or "".
+
+    Such as "9 labels changed since Tuesday": what an author means by a topic drifts.
+    """
+    start = (now - timedelta(days=_DRIFT_DAYS)).date()
+    days = [
+        day
         for prompt in prompts
         for change in prompt.changes
-    )
+        if change.before is not None and change.after is not None
+        if (day := _day(change.at)) is not None and day >= start
+    ]
+    if not days:
+        return ""
+    first = min(days)
+    since = "today" if first == now.date() else f"since {_WEEKDAYS[first.weekday()]}"
+    return f"{count_text(len(days), 'label')} changed {since}"
+
+
+def _day(time: str) -> date | None:
+    """Return the day of a time, or None for one that somebody wrote by hand."""
+    try:
+        return date.fromisoformat(time[:10])
+    except ValueError:
+        return None

@@ -67,7 +67,7 @@ _UNTIL_A_KEY = 24 * 3600.0
 STYLED = (
     "kit", "registry", "help", "editor", "metrics", "detail", "results", "side", "prompts", "scan",
     "main", "topics", "settings", "guardrail", "advice", "threshold", "history", "export",
-    "tour",
+    "tour", "labels",
 )  # fmt: skip
 """Folders with a style sheet of their name; of rules with equal weight the later one wins."""
 

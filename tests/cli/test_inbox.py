@@ -79,7 +79,7 @@ def test_labels_are_given_changed_and_taken_back(inbox: Path, run: Run, folder: 
     assert (folder / "prompts.csv").read_text() == before + "What may I deduct?,true,block,\n"
     assert (folder / ".guardtui" / "backups" / "prompts.csv.1.bak").read_text() == before
     assert run("inbox", "label", "topic.yaml", name, "false", *ON).code == 0
-    assert "1 label changed since" in run("inbox", "list", "topic.yaml", *ON).err
+    assert "1 label changed today" in run("inbox", "list", "topic.yaml", *ON).err
     report = json.loads(run("inbox", "list", "topic.yaml", "--format", "json", *ON).out)
     assert report["kind"] == "inbox"
     assert report["counts"] == {"unlabelled": 2, "labelled": 1, "set-aside": 0}

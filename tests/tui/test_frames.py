@@ -15,8 +15,12 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
+from guardtui.app.labels.inbox import Inbox
+from guardtui.domain.inbox import Production
+from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.labels.screen import LabelScreen
 from guardtui.tui.main.screen import MainScreen
 from tests.tui.frames_app import (
     FRAMES,
@@ -124,6 +128,25 @@ async def panes(scene: Scene) -> None:
         await scene.pilot.press("z")
         await scene.take("pane-zoomed")
         await scene.pilot.press("escape")
+    await queue(scene)
+
+
+async def queue(scene: Scene) -> None:
+    """The queue after a label, with a prompt that is an attack."""
+    texts = ["Is a gift of my gran taxed?", "[/red]\x1b]0;owned\x07 tax\u202e\n" + "a line\n" * 60]
+    logged = [LoggedPrompt(text, "app.log:1", Production(False, "corp")) for text in texts]
+    Inbox.of_workspace(scene.main.services.workspace).add(logged)
+    await scene.pane("results")
+    await scene.pilot.press("l")
+    await until(scene.pilot, lambda: isinstance(scene.app.screen, LabelScreen))
+    shown = scene.app.screen
+    assert isinstance(shown, LabelScreen)
+    await until(scene.pilot, lambda: shown.prompt is not None)
+    await scene.pilot.press("t")
+    await until(scene.pilot, lambda: shown.prompt is not None)
+    await scene.take("queue")
+    await scene.close()
+    await scene.rest()
 
 
 async def filters(scene: Scene) -> None:
@@ -277,9 +300,9 @@ async def test_frames_of_a_window_that_is_too_small(
 
 _ONE_BY_ONE = "pane-editor pane-metrics pane-results pane-detail"
 PANES = {
-    (60, 20): _ONE_BY_ONE,
-    (80, 24): _ONE_BY_ONE,
-    (120, 40): f"{_ONE_BY_ONE} pane-zoomed",
+    (60, 20): f"{_ONE_BY_ONE} queue",
+    (80, 24): f"{_ONE_BY_ONE} queue",
+    (120, 40): f"{_ONE_BY_ONE} pane-zoomed queue",
     (200, 60): "pane-history pane-categories",
 }
 """Sizes at which the panes lie otherwise, and the frames of them."""

@@ -70,6 +70,13 @@ _ROUNDED = 10  # labels: the number is an estimate
 _SHOWN = 100  # characters of a prompt
 
 
+_FROM_INBOX = "Enter opens the queue of the inbox, with the prompts most like them first."
+_FROM_LOGS = (
+    "Prompts like them are in your logs: 'guardtui inbox add LOG', or File in the menu, takes them "
+    "in. Enter shows these in the table, where I adds one like the selected one."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class LabelNeed:
     """Standard error of the gain of an edit, and the number of labels that would narrow it.
@@ -121,9 +128,8 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
         f"would make it ±{PROVEN_FROM:.3f}, enough to tell whether an edit helps."
     ]
     lines.append(
-        "Labels teach most beside these prompts, whose verdicts are the least sure: find prompts "
-        "like them in your logs, or write some, and label them. Enter shows these in the table, "
-        "where I adds one like the selected one."
+        "Labels teach most beside these prompts, whose verdicts are the least sure. "
+        + (_FROM_INBOX if prompts.waiting else _FROM_LOGS)
     )
     lines += [f"· {display_start(str(prompts.prompts[row]), _SHOWN)}" for row in rows]
     these = f"these {len(rows)}" if len(rows) > 1 else "this one"
@@ -132,6 +138,7 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
         f"Not sure yet: about {need.more} more labels like {these} would decide",
         detail="\n".join(lines),
         keys=tuple(prompts.keys[np.array(rows)].tolist()),
+        labels=need.more,
     )
 
 

@@ -45,6 +45,7 @@ class Idea:
     """One idea in display-safe text.
 
     A measured edit has a `proposal`. `detail` explains it, and `keys` are the prompts concerned.
+    `labels` is how many more would decide.
     """
 
     kind: IdeaKind
@@ -52,6 +53,7 @@ class Idea:
     proposal: Proposal | None = None
     detail: str = ""
     keys: tuple[int, ...] = ()
+    labels: int = 0
 
     @property
     def line(self) -> str:

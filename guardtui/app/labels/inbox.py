@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.figures import count_text
 from guardtui.domain.inbox import InboxPrompt, InboxRecord, State, WhyAsked, prompt_id
 from guardtui.domain.prompt_edit import text_problem
 from guardtui.domain.prompts import prompt_keys
@@ -68,6 +69,22 @@ class Added:
     in_set: int = 0
     unusable: int = 0
     verdicts: int = 0
+
+    def text(self, inbox: Path, without: int = 0) -> str:
+        """Return the numbers in words; `without` entries of the log had no text of a user."""
+        left_out = [
+            f"{count:,} {what}"
+            for count, what in (
+                (self.repeated, "repeated"),
+                (self.in_inbox, "in the inbox already"),
+                (self.in_set, "in the prompt set already"),
+                (self.unusable, "too long for a prompt or not text"),
+                (without, "entries without a text of a user"),
+            )
+            if count
+        ]
+        more = f"; left out: {', '.join(left_out)}" if left_out else ""
+        return f"{count_text(self.added, 'prompt')} added to {inbox}{more}"
 
 
 @dataclass(slots=True)
@@ -329,6 +346,17 @@ class Inbox:
             return time - datetime.fromisoformat(prompt.asked_at) > _TAKEN
         except (ValueError, TypeError):  # written by hand
             return True
+
+    def divide(self, strata: Mapping[str, int]) -> None:
+        """Keep the stratum of each prompt, by id, within which an audit draws at random."""
+        with self._file.locked() as writer:
+            self.refresh()
+            writer.append(
+                {"id": name, "stratum": stratum}
+                for name, stratum in strata.items()
+                if name in self.prompts and self.prompts[name].stratum != stratum
+            )
+            self.refresh()
 
     # --- labels ---------------------------------------------------------------------------
 

@@ -331,13 +331,16 @@ class IdeaFeature:
             self._window.perform("check_flips")
         elif idea.kind is IdeaKind.EXPERIMENT:
             self._window.perform("experiment")
+        elif idea.kind is IdeaKind.LABEL and self._services.state.prompts.waiting:
+            self._window.perform("label(True)")
         elif idea.kind is IdeaKind.LABEL:
             self._window.panes.show("results")
             self._window.panes.results.pick(
                 PromptSelection(LABEL_HERE, np.array(idea.keys, np.uint64))
             )
             self._window.notify(
-                "Label more prompts like these: I adds one like the selected one, Esc shows all."
+                "Label more prompts like these: File in the menu adds a log, and I one like the "
+                "selected one."
             )
         elif idea.kind is IdeaKind.WORDINGS:
             await self._try_wordings()

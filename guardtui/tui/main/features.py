@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 ON_DEMAND = {
     "export": "export.dialog:ExportFeature",
+    "add_log": "labels.feature:LabelFeature",
     "companions": "topics.companions:CompanionsFeature",
+    "label": "labels.feature:LabelFeature",
     "new_topic": "topics.open_topic:TopicsFeature",
     "open_topic": "topics.open_topic:TopicsFeature",
     "scanner_settings": "settings.scanner:ScannerSettingsFeature",

@@ -17,6 +17,7 @@ from guardtui.domain.guardrail import ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import SHIPPED, is_fitted_with
 from guardtui.domain.text import display_start
+from guardtui.domain.topic import Intent
 from guardtui.session.session import PLATEAU, PLATEAU_ADVICE
 from guardtui.tui.metrics.pane import (
     Dashboard,
@@ -41,6 +42,7 @@ def page_text(shown: Dashboard) -> Text:
         Text("\n").join(_warnings(shown)),
         Text("\n").join(_figures(shown)),
         Text("\n").join(_against_baseline(shown)),
+        Text("\n").join(_in_production(shown)),
         Text("\n").join(_iterations(shown)),
         Text("\n").join(_origin(shown)),
     )
@@ -123,6 +125,26 @@ def _against_baseline(shown: Dashboard) -> Iterator[Text]:
     changed = ", ".join(shown.changes) or "unchanged"
     preview = "preview" if settings.kind in (ENGINE, FORECAST) else "not recorded"
     yield Text(f"edit: {changed}{'' if shown.recorded else f' · {preview}'}")
+
+
+def _in_production(shown: Dashboard) -> Iterator[Text]:
+    """Yield the rates over a log, which are none of the prompt set's."""
+    audit = shown.state.audit
+    if audit is None or audit.topic not in (None, shown.state.topic):
+        return
+    yield Text(display_start(audit.title, 200))
+    inside, outside = "true_positive_rate", "true_negative_rate"
+    if shown.state.topic.intent is Intent.ALLOW:
+        inside, outside = outside, inside
+    rates = {
+        "coverage": audit.rates.coverage,
+        inside: audit.rates.belonging,
+        outside: audit.rates.others,
+    }
+    for name in ESTIMATED:
+        rate = rates[name]
+        line = Text(f"{RATE_TITLES.get(name, name):<11}{rate_text(rate.value):<8}")
+        yield line.append(f"[{rate_text(rate.low)} – {rate_text(rate.high)}]", "$text-muted")
 
 
 def _iterations(shown: Dashboard) -> Iterator[Text]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 
 from guardtui.app.labels.inbox import Inbox, InboxError, LabelledMeanwhileError
-from guardtui.domain.inbox import Production, State, WhyAsked, changes_since, prompt_id
+from guardtui.domain.inbox import Production, State, WhyAsked, changes_text, prompt_id
 from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.topic import Intent
 from guardtui.files.labelled_tables import LabelledRow, read_labelled
@@ -158,8 +158,7 @@ def test_changed_labels_are_counted(inbox: Inbox) -> None:
     for expected in (True, False, False, True):
         inbox.label(LOGGED, expected)
     inbox.label(OTHER, True)
-    assert changes_since(inbox.own, "2020-01-01") == 2
-    assert changes_since(inbox.own, "2999-01-01") == 0
+    assert changes_text(inbox.own, datetime.now(UTC)) == "2 labels changed today"
 
 
 def test_why_and_with_which_chance_is_kept(inbox: Inbox, path: Path) -> None:

@@ -169,7 +169,7 @@ async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
         await until(pilot, lambda: pane.results is not None and len(pane.results) == 6)
         assert pane.results is not None
         assert set(pane.results.row_ids.tolist()) == set(keys)
-        assert any("I adds one like" in message.message for message in app.said.messages)
+        assert any("I one like" in message.message for message in app.said.messages)
         await pilot.press("escape")
         await until(pilot, lambda: pane.results is not None and len(pane.results) > 6)
 

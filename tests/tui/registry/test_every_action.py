@@ -25,6 +25,7 @@ from guardtui.tui.kit.dialogs import (
     ConfirmDialog,
     TextPage,
 )
+from guardtui.tui.labels.feature import AddLogDialog
 from guardtui.tui.prompts.check_page import CheckPage
 from guardtui.tui.prompts.dialog import PromptDialog
 from guardtui.tui.registry.actions import (
@@ -215,6 +216,8 @@ CASES: dict[str, Case] = {
     "tour": Case(lambda stage: stage.main.tour.box is not None, True),
     "settings": opens(SettingsScreen),
     "open_topic": opens(OpenTopicDialog),
+    "label": tells("No prompt waits for a label"),
+    "add_log": opens(AddLogDialog),
     "new_topic": opens(NewTopicDialog),
     "remote_topics": tells("no access token", connected),
     "revert_remote": tells("no apply to this profile to revert", connected),

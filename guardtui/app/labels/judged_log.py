@@ -1,0 +1,140 @@
+"""The prompts of an inbox, with what the engine and the guardrail of production say of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from guardtui.domain.inbox import InboxPrompt, Production
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.topic import Intent, Topic
+from guardtui.scanners.base import Progress, ScannerError
+from guardtui.scanners.local.scanner import LocalScanner
+
+Bools: TypeAlias = "NDArray[np.bool_]"
+Floats: TypeAlias = "NDArray[np.floating]"
+Rows: TypeAlias = "NDArray[np.intp]"
+
+ENGINE_NAME = "the engine"
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedLog:
+    """Prompts of an inbox [N] by their ids, and verdicts on them.
+
+    `scores` are the engine's, higher where it expects a prompt to belong, and `belonging` its
+    verdicts, bool [N], with the operating point `cut`; `vectors` [N, d] are of unit length. The
+    audit draws from `logged` rows only, intp [n]: `verdicts`, bool [n], say which of them `who`
+    takes for prompts that belong. That is the guardrail of production if the log has its verdicts,
+    else the engine with a definition, which `topic` is then.
+    """
+
+    ids: tuple[str, ...]
+    scores: Floats
+    belonging: Bools
+    cut: float
+    vectors: Floats
+    logged: Rows
+    verdicts: Bools
+    who: str
+    topic: Topic | None
+
+
+def judged_log(
+    prompts: Sequence[InboxPrompt],
+    topic: Topic,
+    engine: LocalScanner,
+    threshold: float | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> JudgedLog | None:
+    """Judge prompts with the engine, by default at its shipped threshold; None when stopped.
+
+    Raises ScannerError.
+    """
+    scanner = engine.beside()
+    scanner.use_threshold(threshold)
+    unlabelled = _prompt_set(prompts, topic.intent)
+    evaluation = scanner.evaluate_now(topic, unlabelled, _quiet, stopped)
+    vectors = scanner.prompt_vectors(unlabelled, _quiet, stopped)
+    if evaluation is None or vectors is None:
+        return None
+    cut = evaluation.settings.threshold
+    if cut is None:
+        raise ScannerError("the engine has no threshold")
+    scores = evaluation.verdicts.score
+    belonging = scores >= np.float32(cut)
+    logged, verdicts, who = _verdicts(prompts, belonging, topic.intent)
+    every = np.arange(len(prompts))
+    return JudgedLog(
+        tuple(prompt.id for prompt in prompts),
+        scores,
+        belonging,
+        cut,
+        vectors.matrix.vectors(every),
+        logged,
+        verdicts,
+        who,
+        topic if who == ENGINE_NAME else None,
+    )
+
+
+def says_it_belongs(production: Production, intent: Intent) -> bool:
+    """Return whether a guardrail took a prompt for one of the topic."""
+    return production.triggered is (intent is Intent.BLOCK)
+
+
+def _verdicts(
+    prompts: Sequence[InboxPrompt], belonging: Bools, intent: Intent
+) -> tuple[Rows, Bools, str]:
+    """Return logged rows, the verdicts on them, and whose they are.
+
+    A guardrail of production counts if it judged at least half of the log: its rates are those of
+    what it judged.
+    """
+    logged = np.array([row for row, one in enumerate(prompts) if is_logged(one)], np.intp)
+    known = Counter(
+        (one.production.guardrail, one.production.definition)
+        for one in prompts
+        if one.production is not None and is_logged(one)
+    )
+    if known:
+        (guardrail, definition), count = known.most_common(1)[0]
+        if 2 * count >= len(logged):
+            judged = {
+                row: says_it_belongs(one.production, intent)
+                for row, one in enumerate(prompts)
+                if one.production is not None
+                and (one.production.guardrail, one.production.definition) == (guardrail, definition)
+                and is_logged(one)
+            }
+            rows = np.array([*judged], np.intp)
+            return rows, np.array([*judged.values()], np.bool_), guardrail or "the guardrail"
+    return logged, belonging[logged], ENGINE_NAME
+
+
+def is_logged(prompt: InboxPrompt) -> bool:
+    """Return whether users wrote a prompt: drafts tell nothing about production."""
+    return not prompt.origin.startswith("draft:")
+
+
+def _prompt_set(prompts: Sequence[InboxPrompt], intent: Intent) -> PromptSet:
+    """Return prompts as a set for the engine, which reads no labels here."""
+    frame = pl.DataFrame(
+        [
+            pl.Series("key", [int(one.id, 16) for one in prompts], dtype=pl.UInt64),
+            pl.Series("line", range(1, len(prompts) + 1), dtype=pl.UInt32),
+            pl.Series("prompt", [one.text for one in prompts], dtype=pl.String),
+            pl.Series("expected", [False] * len(prompts), dtype=pl.Boolean),
+        ]
+    )
+    return PromptSet(frame, intent, "")
+
+
+def _quiet(progress: Progress) -> None:
+    """Show no progress."""

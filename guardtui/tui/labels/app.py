@@ -1,0 +1,42 @@
+"""The queue as an app of its own, for a topic that may have no prompt set yet."""
+
+from __future__ import annotations
+
+import asyncio
+
+from guardtui.app.labels.inbox import Inbox
+from guardtui.app.labels.labelling import sitting_of_topic
+from guardtui.app.labels.sitting import Sitting
+from guardtui.config import load_config
+from guardtui.domain.topic import Topic
+from guardtui.tui.base_app import BaseApp
+from guardtui.tui.labels.screen import LabelScreen
+from guardtui.tui.system.terminal import run_in_terminal
+from guardtui.tui.textual_compat import crash_of
+
+
+class LabelApp(BaseApp):
+    """Shows the queue of an inbox, and ends with it."""
+
+    def __init__(self, inbox: Inbox, topic: Topic) -> None:
+        super().__init__(load_config())
+        self._inbox, self._topic = inbox, topic
+        self.queue = LabelScreen(topic.name, self._begin)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.push_screen(self.queue, lambda _: self.exit(0))
+
+    async def _begin(self) -> Sitting:
+        return await asyncio.to_thread(
+            sitting_of_topic, self._inbox, self._topic, self.config.encoder
+        )
+
+
+def run_queue(inbox: Inbox, topic: Topic) -> int:
+    """Label prompts until the person leaves; return the number of answers."""
+    app = LabelApp(inbox, topic)
+    run_in_terminal(app)
+    if (error := crash_of(app)) is not None:
+        raise error
+    return 0 if app.queue.sitting is None else len(app.queue.sitting.given)

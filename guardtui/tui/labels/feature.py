@@ -1,0 +1,114 @@
+"""The queue and the inbox on the main screen: label prompts, and add a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from textual import work
+from textual.app import ComposeResult
+
+from guardtui.app.advice.ideas import IdeaKind
+from guardtui.app.labels.labelling import NOTHING_WAITS, Labelling, Wanted
+from guardtui.app.problems import READING_TIME, problems_shown
+from guardtui.app.services import Services
+from guardtui.domain.errors import GuardtuiError
+from guardtui.tui.inputs.fields import LineInput
+from guardtui.tui.inputs.paths import PathSuggester, typed_path
+from guardtui.tui.kit.form import FormDialog
+from guardtui.tui.kit.inert import Label
+from guardtui.tui.labels.screen import LabelScreen
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+
+_ABOUT = (
+    "What users wrote: chats, logs of LiteLLM, OpenTelemetry or airs-cli, CSV, JSON Lines, text. "
+    "Its prompts wait in the inbox beside the prompt set, which only you can read, until you label "
+    "them. Nothing is sent anywhere."
+)
+
+
+class AddLogDialog(FormDialog[str | None]):
+    """The path of a log, which is added to the inbox; returns what was added."""
+
+    help_pane = "add_log"
+
+    def __init__(self, labels: Labelling, folder: Path) -> None:
+        """Paths are relative to the working folder, or else to `folder`."""
+        super().__init__("Add a log", "Esc closes", yes="Add (Enter)")
+        self._labels, self._folder = labels, folder
+        self._path = LineInput(
+            placeholder="path of the log",
+            id="path",
+            suggester=PathSuggester(),
+            select_on_focus=False,
+            compact=True,
+        )
+        self._column = LineInput(
+            placeholder="column or path of the prompts, in a log of another shape",
+            id="column",
+            compact=True,
+        )
+
+    def fields(self) -> ComposeResult:
+        yield Label(_ABOUT)
+        yield self._path
+        yield self._column
+
+    def on_mount(self) -> None:
+        self._path.focus()
+
+    def accept(self) -> None:
+        if self._path.value.strip():
+            self._add(self._path.value.strip(), self._column.value.strip())
+        else:
+            self.problem.show("write the path of a log")
+
+    @work(exclusive=True)
+    async def _add(self, path: str, column: str) -> None:
+        self.problem.show_note("reading…")
+        try:
+            told = await self._labels.add(typed_path(path, self._folder), column)
+        except GuardtuiError as problem:
+            self.problem.show(str(problem))
+        else:
+            self.dismiss_when_active(told)
+
+
+class LabelFeature:
+    """Shows the queue, and takes its labels into the figures."""
+
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
+        self.actions: Mapping[str, ActionMethod] = {
+            "label": window.action(self._label),
+            "add_log": window.action(self._add_log),
+        }
+
+    async def _label(self, like_idea: bool = False) -> None:
+        """Show the queue; with `like_idea` prompts that would decide the step are first."""
+        labels, topic = self._services.labels, await self._services.editing.finish_typing()
+        wanted = self._wanted if like_idea else None
+        screen = LabelScreen(topic.name, lambda: labels.begin(wanted))
+        await self._window.show(screen)
+        if screen.sitting is None:
+            key = self._window.first_key("add_log")
+            self._window.notify(f"{NOTHING_WAITS} ({key}).", seconds=READING_TIME)
+            return
+        with problems_shown(self._window):
+            await labels.finish(screen.sitting)
+
+    @property
+    def _wanted(self) -> Wanted | None:
+        ideas = self._services.state.ideas
+        for idea in () if ideas is None else ideas.ranked:
+            if idea.kind is IdeaKind.LABEL:
+                return Wanted(idea.keys, idea.labels)
+        return None
+
+    async def _add_log(self) -> None:
+        folder = self._services.workspace.topic_file.path.absolute().parent
+        told = await self._window.show(AddLogDialog(self._services.labels, folder))
+        if told is not None:
+            key = self._window.first_key("label")
+            self._window.notify(f"{told}. {key} labels them.", seconds=READING_TIME)
