@@ -121,8 +121,8 @@ class Inbox:
     def __init__(self, prompts: Path, intent: Intent, backups: Path | None = None) -> None:
         """Read the inbox of a prompt set; neither file need exist.
 
-        `intent` is that of a new prompt set. Before each change, the prompt set is copied into
-        `backups`.
+        `intent` is that of a new prompt set. Before the first change, the prompt set is
+        copied into `backups`.
         """
         self.set_path = prompts
         self.path = inbox_path(prompts)
@@ -439,6 +439,7 @@ class Inbox:
             self._intent,
             backup_folder=self._backups,
         )
+        self._backups = None
         writer.append(lines)
         self.refresh()
 
