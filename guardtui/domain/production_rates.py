@@ -74,7 +74,7 @@ def refine(strata: Integers, matches: Sequence[Bools]) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class AuditCounts:
+class SampleCounts:
     """Labels of a stratified sample of a log, by stratum [H].
 
     `sizes` counts prompts, `asked` labelled ones, `belonging` those of them that belong. Rows of
@@ -99,16 +99,11 @@ class AuditCounts:
         """Prompts without a label by stratum."""
         return self.sizes - self.asked
 
-    def coverage(self) -> list[float]:
-        """Return estimates of coverage by definition, each label weighted by N/n.
-
-        A rate of a class without any prompts is 1.
-        """
-        return [min(rates) for rates in self.rates()]
-
     def rates(self) -> list[tuple[float, float]]:
-        """Return estimated rates of right verdicts by definition: of the prompts that belong, and
-        of the others."""
+        """Return rates of right verdicts, on prompts that belong and on the others, by definition.
+
+        Each label counts by the prompts that it stands for, N/n (Hájek). A rate of no prompts is 1.
+        """
         belonging = self._weighted(self.belonging)
         if self.matching is not None:
             matched = self._weighted(self.matching[:, 0]), self._weighted(self.matching[:, 1])
@@ -125,9 +120,9 @@ class AuditCounts:
         return np.asarray(shares * self.sizes, np.float64)
 
 
-def count_audit(
+def count_labels(
     strata: Integers, rows: Sequence[int], labels: Sequence[bool], matches: Sequence[Bools]
-) -> AuditCounts:
+) -> SampleCounts:
     """Return the counts of labelled rows of a log.
 
     `strata` are codes [N] that no verdict divides; a negative code leaves a prompt out of the log.
@@ -143,7 +138,7 @@ def count_audit(
         if np.any((share > 0) & (share < sizes)):
             raise ValueError("prompts of one stratum have different verdicts")
         table[index] = share > 0
-    return AuditCounts(
+    return SampleCounts(
         sizes,
         np.bincount(strata[at], minlength=count),
         np.bincount(strata[at[belong]], minlength=count),
@@ -153,12 +148,12 @@ def count_audit(
 
 def count_with_verdicts(
     strata: Integers, rows: Sequence[int], labels: Sequence[bool], matched: Sequence[bool]
-) -> AuditCounts:
+) -> SampleCounts:
     """Return the counts of labelled rows whose verdicts are known for these rows only.
 
     `matched` tells of each of the rows whether the guardrail says that it belongs.
     """
-    counts = count_audit(strata, rows, labels, ())
+    counts = count_labels(strata, rows, labels, ())
     at, belong, match = (
         np.asarray(rows, np.intp),
         np.asarray(labels, bool),
@@ -168,7 +163,7 @@ def count_with_verdicts(
         np.bincount(strata[at[match & (belong == label)]], minlength=len(counts.sizes))
         for label in (True, False)
     ]
-    return AuditCounts(
+    return SampleCounts(
         counts.sizes, counts.asked, counts.belonging, counts.matches, np.stack(columns, axis=1)
     )
 
@@ -186,7 +181,7 @@ class ProductionRates:
     others: RateEstimate
 
 
-def production_rates(counts: AuditCounts, seed: int = _SEED) -> ProductionRates:
+def production_rates(counts: SampleCounts, seed: int = _SEED) -> ProductionRates:
     """Return the rates of the first definition over the log.
 
     The prompts without a label are drawn from the posterior of their stratum (beta-binomial). Its
@@ -209,7 +204,7 @@ def production_rates(counts: AuditCounts, seed: int = _SEED) -> ProductionRates:
     return ProductionRates(coverage, belonging, others)
 
 
-def coverage_change(counts: AuditCounts, seed: int = _SEED) -> RateEstimate:
+def coverage_change(counts: SampleCounts, seed: int = _SEED) -> RateEstimate:
     """Return coverage of the second definition minus that of the first over the log.
 
     Only prompts that the two judge differently are in its numerators; labels of the others tell
@@ -217,7 +212,7 @@ def coverage_change(counts: AuditCounts, seed: int = _SEED) -> RateEstimate:
     `production_rates`. The interval errs with 1 % at each end, not 2.5 %, because every look at it
     is a chance to decide.
     """
-    first, second = counts.coverage()
+    first, second = (min(rates) for rates in counts.rates())
     draws = _sample(counts, np.random.default_rng(seed))
     coverage = np.minimum(*_rates(draws, counts.sizes, counts.matches))
     change = coverage[1] - coverage[0]
@@ -225,7 +220,7 @@ def coverage_change(counts: AuditCounts, seed: int = _SEED) -> RateEstimate:
     return _estimate(second - first, float(low), float(high))
 
 
-def next_chances(counts: AuditCounts, seed: int = _SEED) -> Floats:
+def next_chances(counts: SampleCounts, seed: int = _SEED) -> Floats:
     """Return the chance of each stratum to give the next prompt [H]; they sum to 1.
 
     A tenth goes to all remaining prompts alike, so every one has a chance. The rest goes by how
@@ -252,7 +247,7 @@ def next_chances(counts: AuditCounts, seed: int = _SEED) -> Floats:
     return np.asarray(_FLOOR * even + (1 - _FLOOR) * gain / gain.sum())
 
 
-def labels_until(counts: AuditCounts, half_width: float, most: int = 2_000) -> int | None:
+def labels_until(counts: SampleCounts, half_width: float, most: int = 2_000) -> int | None:
     """Estimate how many more labels make the interval of coverage as narrow as ±`half_width`.
 
     Assumes that the next prompts belong as often as those before them. 0 if it is reached; None if
@@ -273,7 +268,7 @@ def labels_until(counts: AuditCounts, half_width: float, most: int = 2_000) -> i
     return high
 
 
-def _imagined(counts: AuditCounts, more: int) -> AuditCounts:
+def _imagined(counts: SampleCounts, more: int) -> SampleCounts:
     """Return the counts after `more` labels that go by today's chances and shares."""
     asked = counts.asked.astype(np.float64)
     chances = next_chances(counts)
@@ -296,7 +291,7 @@ def _imagined(counts: AuditCounts, more: int) -> AuditCounts:
     if counts.matching is not None:
         matching = np.round(counts.matching * scale[:, np.newaxis]).astype(np.int64)
     rounded = np.minimum(np.round(belonging).astype(np.int64), whole)
-    return AuditCounts(counts.sizes, whole, rounded, counts.matches, matching)
+    return SampleCounts(counts.sizes, whole, rounded, counts.matches, matching)
 
 
 def _share(part: float, whole: float) -> float:
@@ -307,21 +302,22 @@ def _estimate(value: float, low: float, high: float) -> RateEstimate:
     return RateEstimate(value, min(low, value), max(high, value))
 
 
-def _shapes(counts: AuditCounts) -> tuple[Floats, Floats]:
+def _shapes(counts: SampleCounts) -> tuple[Floats, Floats]:
     """Return the two shapes of each stratum's beta posterior of the share that belongs."""
     matched = counts.matches.any(axis=0) if len(counts.matches) else np.zeros(len(counts.sizes))
     prior = np.where(matched, _JEFFREYS, _UNSEEN)
-    return prior + counts.belonging, _JEFFREYS + counts.asked - counts.belonging
+    rejected = (counts.asked - counts.belonging).astype(np.float64)
+    return prior + counts.belonging, _JEFFREYS + rejected
 
 
-def _sample(counts: AuditCounts, random: np.random.Generator) -> Floats:
+def _sample(counts: SampleCounts, random: np.random.Generator) -> Floats:
     """Draw how many prompts of each stratum belong, [draws, H]."""
     shares = random.beta(*_shapes(counts), size=(_DRAWS, len(counts.sizes)))
     drawn = counts.belonging + random.binomial(counts.remaining, shares)
     return np.asarray(drawn, np.float64)
 
 
-def _draws(counts: AuditCounts, random: np.random.Generator) -> tuple[Floats, Floats]:
+def _draws(counts: SampleCounts, random: np.random.Generator) -> tuple[Floats, Floats]:
     """Draw the rates of the first definition: of prompts that belong and of the others, [draws]."""
     belonging = _sample(counts, random)
     if counts.matching is None:
@@ -337,7 +333,7 @@ def _draws(counts: AuditCounts, random: np.random.Generator) -> tuple[Floats, Fl
         left = np.maximum(totals[index] - labelled[index], 0).astype(np.int64)
         sums = (right + random.binomial(left, shares)).sum(axis=1)
         whole = totals[index].sum(axis=1)
-        rates.append(np.where(whole > 0, sums / np.maximum(whole, 1), 1.0))
+        rates.append(np.asarray(np.where(whole > 0, sums / np.maximum(whole, 1), 1.0)))
     return rates[0], rates[1]
 
 
@@ -350,13 +346,12 @@ def _rates(belonging: Floats, sizes: Integers, matches: Bools) -> tuple[Floats, 
     total, rest = belonging.sum(axis=1), others.sum(axis=1)
     matched = matches.astype(np.float64)
     right, rejected = matched @ belonging.T, (1 - matched) @ others.T
-    return (
-        np.where(total > 0, right / np.maximum(total, 1e-9), 1.0),
-        np.where(rest > 0, rejected / np.maximum(rest, 1e-9), 1.0),
-    )
+    of_belonging = np.where(total > 0, right / np.maximum(total, 1e-9), 1.0)
+    of_others = np.where(rest > 0, rejected / np.maximum(rest, 1e-9), 1.0)
+    return of_belonging, of_others
 
 
-def _effects(draws: Floats, counts: AuditCounts) -> Floats:
+def _effects(draws: Floats, counts: SampleCounts) -> Floats:
     """Return the mean squared effect of one more belonging prompt by stratum, [H].
 
     The effect is that on coverage or, of two definitions, on its change.

@@ -153,6 +153,23 @@ def test_labels_of_an_audit_count_for_a_changed_definition() -> None:
     assert coverage.low <= float((~changed)[~BELONGS].mean()) <= coverage.high
 
 
+def test_prompts_that_come_later_have_strata_of_their_own() -> None:
+    earlier = LabelQueue(SCORES[::2], [MATCHES[::2]])
+    strata = np.full(SIZE, -1)
+    strata[::2] = earlier.strata
+    queue = LabelQueue(SCORES, [MATCHES], strata=strata)
+    assert not set(queue.strata[::2].tolist()) & set(queue.strata[1::2].tolist())
+
+
+def test_two_people_are_asked_different_prompts() -> None:
+    queue = LabelQueue(SCORES, [MATCHES])
+    first = queue.next_audited()
+    assert first is not None
+    second = queue.next_audited(pending=[first.row])
+    assert second is not None
+    assert second.row != first.row
+
+
 def test_the_line_counts_labels_until_the_first_estimate() -> None:
     queue = LabelQueue(SCORES, [MATCHES])
     label(queue, FIRST - 1)
