@@ -27,11 +27,11 @@ Bools: TypeAlias = "NDArray[np.bool_]"
 Floats: TypeAlias = "NDArray[np.float64]"
 Integers: TypeAlias = "NDArray[np.int64]"
 
-NEAR_SHARES = (0.1, 0.4)
-"""Cuts of the prompts that do not match, as shares from the highest score down."""
+LARGER_CUTS = (0.1, 0.4)
+"""Cuts of the more frequent verdict, as shares of its prompts from the operating point away."""
 
-MATCHED_SHARES = (0.5,)
-"""Cuts of the prompts that match."""
+SMALLER_CUTS = (0.5,)
+"""Cuts of the other verdict."""
 
 WITHIN = 0.02
 """Change of coverage that is called none."""
@@ -50,14 +50,16 @@ def score_strata(scores: Floats, matches: Sequence[Bools] = ()) -> Integers:
 
     `scores` are of the engine, higher where it expects a prompt to belong [N]. `matches` are the
     known verdicts of one or more definitions: does the prompt belong to the topic, bool [N] each.
-    Prompts of equal verdicts are cut at `MATCHED_SHARES` or, where the first definition does not
-    match, at `NEAR_SHARES`. Only the order of the scores matters.
+    By the first definition, prompts of either verdict are cut where they get farther from the
+    operating point. Only the order of the scores matters.
     """
     first = matches[0] if matches else np.zeros(len(scores), bool)
+    larger = 2 * np.count_nonzero(first) > len(first)
     ranks = np.zeros(len(scores), np.int64)
-    for value, shares in ((True, MATCHED_SHARES), (False, NEAR_SHARES)):
+    for value in (True, False):
         rows = np.flatnonzero(first == value)
-        ordered = rows[np.argsort(-scores[rows], kind="stable")]
+        ordered = rows[np.argsort(scores[rows] if value else -scores[rows], kind="stable")]
+        shares = LARGER_CUTS if value == larger else SMALLER_CUTS
         cuts = np.round(np.array(shares) * len(rows)).astype(np.int64)
         ranks[ordered] = np.searchsorted(cuts, np.arange(len(rows)), side="right")
     return refine(ranks, matches)

@@ -48,6 +48,16 @@ def test_strata_of_a_log_have_one_verdict_of_each_definition(log: Log) -> None:
         assert len(set(first[rows].tolist())) == len(set(second[rows].tolist())) == 1
 
 
+@pytest.mark.parametrize("matching", [10, 90])
+def test_the_more_frequent_verdict_is_cut_near_the_operating_point(matching: int) -> None:
+    scores = np.arange(100, 0, -1.0)
+    strata = score_strata(scores, [scores > 100 - matching])
+    sizes = [np.count_nonzero(strata == code) for code in range(strata.max() + 1)]
+    assert sorted(sizes) == [5, 5, 9, 27, 54]
+    nearest = scores == 100 - matching + (matching > 50)
+    assert np.count_nonzero(strata == strata[nearest][0]) == 9
+
+
 @given(logs())
 def test_refined_strata_divide_the_old_ones(log: Log) -> None:
     scores, first, second, _ = log
