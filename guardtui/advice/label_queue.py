@@ -29,7 +29,7 @@ from guardtui.domain.production_rates import (
 Bools: TypeAlias = "NDArray[np.bool_]"
 Floats: TypeAlias = "NDArray[np.floating]"
 
-FIRST = 20
+FIRST = 30
 """Labels before the first estimate."""
 
 HALF_WIDTHS = (0.08, 0.05)

@@ -211,8 +211,8 @@ def test_a_decision_follows_from_the_interval(low: float, high: float, decision:
 
 
 def test_looks_become_rarer_as_labels_become_many() -> None:
-    assert looks(19) == []
-    assert looks(31) == [20, 25, 30]
+    assert looks(29) == []
+    assert looks(41) == [30, 35, 40]
     assert looks(1_000)[-1] - looks(1_000)[-2] > 40
 
 
