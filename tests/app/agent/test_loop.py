@@ -223,6 +223,44 @@ async def test_evaluation_is_answered_where_it_cannot_be_recorded(
     assert (trial["iteration"], trial["warnings"]) == (None, ["not recorded: the disk is full"])
 
 
+async def test_evaluation_that_is_not_recorded_is_not_decided_on(
+    files: AgentFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full")
+
+    loop = loop_of(files)
+    await loop.evaluate()
+    await loop.evaluate(description=BETTER)
+    files.topic.write_text(TOPIC.format(BETTER))
+    with monkeypatch.context() as patched:
+        patched.setattr("guardtui.app.agent.loop.record_evaluation", full)
+        await loop.evaluate(description=WORSE)
+    for decide in (loop.keep, loop.discard):
+        with pytest.raises(AgentError, match="newest evaluation is not recorded"):
+            await decide()
+    assert await decisions_of(loop) == [(0, "keep", "agent"), (1, "undecided", "agent")]
+    assert (await loop.keep(1))["iterations"][0]["decision"] == "keep"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("tax \ud800", "half of a surrogate pair"),
+        ("tax\nrefunds", "line break"),
+        ("tax " * 5000, "at most 10,000"),
+    ],
+)
+async def test_text_that_no_topic_file_could_have_is_refused(
+    files: AgentFiles, text: str, problem: str
+) -> None:
+    loop = loop_of(files)
+    for edit in ({"description": text}, {"examples": ["one", text]}):
+        with pytest.raises(AgentError, match=problem):
+            await loop.evaluate(**edit)
+    assert not session_file(files.topic).exists()
+
+
 async def test_call_cancelled_before_its_turn_leaves_nothing(files: AgentFiles) -> None:
     loop = loop_of(files)
     first = asyncio.create_task(loop.evaluate())
