@@ -7,12 +7,12 @@ import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from guardtui.domain.definition_changes import edit_names
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.change_signature import change_signature
+from guardtui.files.command_lines import command_line
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
 from guardtui.session.experiments import ExperimentLog
@@ -125,7 +125,7 @@ class Workspace:
     def whole_command(self) -> str:
         """The command that evaluates all prompts of the file."""
         topic, prompts = self.topic_file.path, self.prompts_path
-        return f"guardtui eval {quote(str(topic))} --prompts {quote(str(prompts))}"
+        return command_line("guardtui", "eval", topic, "--prompts", prompts)
 
     @property
     def prompts_refusal(self) -> str:
