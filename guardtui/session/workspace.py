@@ -231,8 +231,13 @@ class Workspace:
         return self._noted(self.store.complete_iteration(iteration))
 
     def write_decision(self, iteration: Iteration, decision: Decision) -> Iteration:
-        """Write the decision on an iteration. As `write`; raises `DecidedElsewhereError`."""
-        decided = self.store.decide(iteration.number, decision, iteration.decision)
+        """Write the decision on an iteration. As `write`.
+
+        Raises `DecidedElsewhereError`, and `KeptElsewhereError` for another iteration.
+        """
+        # What is the best, and so what is progress, depends on them.
+        kept = [one.number for one in self.session.iterations if one.decision is Decision.KEEP]
+        decided = self.store.decide(iteration.number, decision, iteration.decision, kept)
         if decided is not decision:
             raise DecidedElsewhereError(self.topic_file.path, iteration.number, decided)
         return self._noted(replace(iteration, decision=decision))

@@ -17,6 +17,7 @@ from guardtui.app.editing.iteration_decisions import (
 )
 from guardtui.domain.errors import GuardtuiError
 from guardtui.files.topic_files import load_topic
+from guardtui.session.session import Iteration
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore, StoreError
 
@@ -122,6 +123,28 @@ async def test_decision_prepared_on_an_older_state_is_refused_once_with_the_newe
     with pytest.raises(OutdatedError, match="topic file"):
         await loop.keep()
     assert (await loop.keep())["iterations"][0]["decision"] == "keep"
+
+
+async def test_decision_is_refused_if_the_author_keeps_another_iteration_in_that_moment(
+    files: AgentFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = loop_of(files)
+    await loop.evaluate()
+    await loop.evaluate(description=BETTER)
+    await loop.evaluate(description=f"{BETTER} too")
+    checked = IterationDecisions.require_progress
+
+    def then_kept(self: IterationDecisions, iteration: Iteration) -> None:
+        checked(self, iteration)
+        author = IterationDecisions(files.topic, files.prompts)
+        author.keep(author.chosen(1))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(IterationDecisions, "require_progress", then_kept)
+        with pytest.raises(StoreError, match="another program decided on #1"):
+            await loop.keep()
+    assert [one[1] for one in await decisions_of(loop)] == ["keep", "keep", "undecided"]
+    assert load_topic(files.topic).topic.description == BETTER
 
 
 async def test_evaluation_and_history_show_what_the_author_did(files: AgentFiles) -> None:
