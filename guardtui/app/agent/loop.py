@@ -171,7 +171,7 @@ class AgentLoop:
 
         def so_far(evaluation: Evaluation) -> None:
             with contextlib.suppress(StoreError):  # the verdicts are cached
-                self._record(own, self._titled(evaluation), None)
+                self._record(self._titled(evaluation), None)
 
         measured = await self._guardrail.evaluate(own, topic, prompts, so_far)
         report, more = await asyncio.to_thread(
@@ -315,18 +315,14 @@ class AgentLoop:
         """How many calls are left, of a guardrail that they are counted of."""
         return {"calls_left": self._budget.left} if self._guardrail.is_remote else {}
 
-    def _record(
-        self, own: Topic, evaluation: Evaluation, forecast: ForecastBefore | None
-    ) -> int | None:
+    def _record(self, evaluation: Evaluation, forecast: ForecastBefore | None) -> int | None:
         """Record an evaluation if that is allowed; return its number."""
         if not self._writes or not evaluation.metrics.total:
             return None
         files = EvaluatedFiles(
             self._files.topic, self._files.prompts, AS_WRITTEN, self._guardrail.template
         )
-        recorded, _ = record_evaluation(
-            files, evaluation, forecast, Recorder.AGENT, is_own=evaluation.topic == own
-        )
+        recorded, _ = record_evaluation(files, evaluation, forecast, Recorder.AGENT)
         return recorded.number
 
     def _recorded(
@@ -345,7 +341,7 @@ class AgentLoop:
                 self._files.topic, evaluation, prompts, self._engine
             )
         try:
-            number = self._record(own, evaluation, forecast)
+            number = self._record(evaluation, forecast)
         except StoreError as problem:
             problems = [f"not recorded: {problem}"]
         session, changes = self._looked(own, number)
