@@ -121,7 +121,7 @@ def _with_next_command(
     if report.prompts is not None:
         session.use_prompts(report.prompts)
     session.shown = report.evaluation.settings
-    words = CommandWords(str(topic), path_from_here(topic.parent / prompts) if prompts else "-")
+    words = CommandWords(topic, Path(path_from_here(topic.parent / prompts) if prompts else "-"))
     return with_next_command(report, session, words)
 
 

@@ -7,12 +7,12 @@ import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from guardtui.domain.definition_changes import edit_names
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.files.change_signature import change_signature
+from guardtui.files.command_lines import command_line
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
 from guardtui.session.experiments import ExperimentLog
@@ -125,7 +125,7 @@ class Workspace:
     def whole_command(self) -> str:
         """The command that evaluates all prompts of the file."""
         topic, prompts = self.topic_file.path, self.prompts_path
-        return f"guardtui eval {quote(str(topic))} --prompts {quote(str(prompts))}"
+        return command_line("guardtui", "eval", topic, "--prompts", prompts)
 
     @property
     def prompts_refusal(self) -> str:
@@ -231,8 +231,13 @@ class Workspace:
         return self._noted(self.store.complete_iteration(iteration))
 
     def write_decision(self, iteration: Iteration, decision: Decision) -> Iteration:
-        """Write the decision on an iteration. As `write`; raises `DecidedElsewhereError`."""
-        decided = self.store.decide(iteration.number, decision, iteration.decision)
+        """Write the decision on an iteration. As `write`.
+
+        Raises `DecidedElsewhereError`, and `KeptElsewhereError` for another iteration.
+        """
+        # What is the best, and so what is progress, depends on them.
+        kept = [one.number for one in self.session.iterations if one.decision is Decision.KEEP]
+        decided = self.store.decide(iteration.number, decision, iteration.decision, kept)
         if decided is not decision:
             raise DecidedElsewhereError(self.topic_file.path, iteration.number, decided)
         return self._noted(replace(iteration, decision=decision))

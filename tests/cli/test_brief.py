@@ -172,6 +172,21 @@ def test_options_of_a_page_that_do_not_fit_are_explained(
         assert problem in result.err
 
 
+def test_what_cannot_be_recorded_is_not_repeated(run: Run, topic: Path) -> None:
+    topic.with_name(".guardtui").write_text("")
+    document = brief(run, *EVAL, "--record")
+    assert (document["iteration"], document["next_command"]) == (None, None)
+
+
+def test_file_named_like_an_option_is_a_file_in_the_next_command(run: Run, topic: Path) -> None:
+    Path("-rf.yaml").write_text(topic.read_text())
+    words = ["eval", "./-rf.yaml", *EVAL[2:], "--record"]
+    assert brief(run, *words)["iteration"] == 0
+    Path("-rf.yaml").write_text(topic.read_text().replace("Bread and dragons", BETTER))
+    document = brief(run, *words)
+    assert next_run(run, document) == "history keep ./-rf.yaml --iteration 1"
+
+
 def test_files_of_any_name_are_quoted(run: Run, topic: Path) -> None:
     named = Path("a b; $(c) 'd' \u202e.yaml")
     named.write_text(topic.read_text())

@@ -31,7 +31,7 @@ from guardtui.cli.options import FILE
     default=0,
     metavar="N",
     help="Calls of the guardrail that the agent may make in all (default: 0; cached verdicts cost "
-    "none).",
+    "none; retries count, and may exceed it).",
 )
 def command(
     topic: Path, prompts: Path, guardrail: GuardrailFlags, writes: bool, calls: int

@@ -17,6 +17,7 @@ from guardtui.app.editing.iteration_decisions import (
 )
 from guardtui.domain.errors import GuardtuiError
 from guardtui.files.topic_files import load_topic
+from guardtui.session.session import Iteration
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore, StoreError
 
@@ -124,6 +125,28 @@ async def test_decision_prepared_on_an_older_state_is_refused_once_with_the_newe
     assert (await loop.keep())["iterations"][0]["decision"] == "keep"
 
 
+async def test_decision_is_refused_if_the_author_keeps_another_iteration_in_that_moment(
+    files: AgentFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = loop_of(files)
+    await loop.evaluate()
+    await loop.evaluate(description=BETTER)
+    await loop.evaluate(description=f"{BETTER} too")
+    checked = IterationDecisions.require_progress
+
+    def then_kept(self: IterationDecisions, iteration: Iteration) -> None:
+        checked(self, iteration)
+        author = IterationDecisions(files.topic, files.prompts)
+        author.keep(author.chosen(1))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(IterationDecisions, "require_progress", then_kept)
+        with pytest.raises(StoreError, match="another program decided on #1"):
+            await loop.keep()
+    assert [one[1] for one in await decisions_of(loop)] == ["keep", "keep", "undecided"]
+    assert load_topic(files.topic).topic.description == BETTER
+
+
 async def test_evaluation_and_history_show_what_the_author_did(files: AgentFiles) -> None:
     loop = loop_of(files)
     await loop.evaluate()
@@ -221,6 +244,44 @@ async def test_evaluation_is_answered_where_it_cannot_be_recorded(
     monkeypatch.setattr("guardtui.app.agent.loop.record_evaluation", full)
     trial = await loop.evaluate()
     assert (trial["iteration"], trial["warnings"]) == (None, ["not recorded: the disk is full"])
+
+
+async def test_evaluation_that_is_not_recorded_is_not_decided_on(
+    files: AgentFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full")
+
+    loop = loop_of(files)
+    await loop.evaluate()
+    await loop.evaluate(description=BETTER)
+    files.topic.write_text(TOPIC.format(BETTER))
+    with monkeypatch.context() as patched:
+        patched.setattr("guardtui.app.agent.loop.record_evaluation", full)
+        await loop.evaluate(description=WORSE)
+    for decide in (loop.keep, loop.discard):
+        with pytest.raises(AgentError, match="newest evaluation is not recorded"):
+            await decide()
+    assert await decisions_of(loop) == [(0, "keep", "agent"), (1, "undecided", "agent")]
+    assert (await loop.keep(1))["iterations"][0]["decision"] == "keep"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("tax \ud800", "half of a surrogate pair"),
+        ("tax\nrefunds", "line break"),
+        ("tax " * 5000, "at most 10,000"),
+    ],
+)
+async def test_text_that_no_topic_file_could_have_is_refused(
+    files: AgentFiles, text: str, problem: str
+) -> None:
+    loop = loop_of(files)
+    for edit in ({"description": text}, {"examples": ["one", text]}):
+        with pytest.raises(AgentError, match=problem):
+            await loop.evaluate(**edit)
+    assert not session_file(files.topic).exists()
 
 
 async def test_call_cancelled_before_its_turn_leaves_nothing(files: AgentFiles) -> None:
