@@ -119,6 +119,8 @@ def _next_words(
     iteration, best = session.iteration(number), session.best
     decided = iteration.decision is not Decision.UNDECIDED
     if decided or (best is not None and best.evaluation.topic == evaluation.topic):
+        if report.ideas is not None and not any(idea.is_promising for idea in report.ideas):
+            return ()  # a search measures edits like these: the author's own edit comes next
         return ("guardtui", "refine", words.topic, "--prompts", words.prompts)
     if other_measure(session, evaluation):
         return ()  # a scan of both definitions by the same guardrail decides

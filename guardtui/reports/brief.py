@@ -171,7 +171,12 @@ class BriefIdea:
     guardrail: Annotated[str, Field(description="What the gain is about: the stand-in.")]
     gain: float
     interval: tuple[float, float]
-    likely: Annotated[bool, Field(description="Whether it is likely to help; else a guess.")]
+    likely: Annotated[
+        bool,
+        Field(
+            description="Whether it is likely to help, and no forecast contradicts; else a guess."
+        ),
+    ]
     forecast: Annotated[
         BriefForecast | None, Field(description="Null without a guardrail that has answered.")
     ]
@@ -199,7 +204,7 @@ class BriefIdea:
             "engine (stand-in)",
             round(gain.value, 6),
             (round(gain.low, 6), round(gain.high, 6)),
-            gain.likely,
+            proposal.is_promising,
             forecast,
         )
 

@@ -237,3 +237,15 @@ def test_an_idea_says_what_its_figures_are_about(report: ReportInput) -> None:
         }
     ]
     assert load(replace(report, no_ideas="too few"))["ideas"] is None
+
+
+@pytest.mark.parametrize(("high", "likely"), [(0.05, True), (-0.01, False)])
+def test_an_idea_that_a_forecast_contradicts_is_not_likely(
+    report: ReportInput, high: float, likely: bool
+) -> None:
+    idea = proposal(report.topic, report.evaluation.metrics)
+    assert idea.forecast is not None
+    expected = replace(idea.forecast.coverage, value=-0.02, low=-0.05, high=high)
+    gain = replace(idea.gain, likely=True)
+    idea = replace(idea, gain=gain, forecast=replace(idea.forecast, coverage=expected))
+    assert load(replace(report, ideas=(idea,)))["ideas"][0]["likely"] is likely
