@@ -32,12 +32,14 @@ BEST = 3
 class CommandWords:
     """A command line that was given: its topic file and prompt file as written.
 
-    `evaluate` are the words that evaluate again, () if they are not known.
+    `evaluate` are the words that evaluate again, () if they are not known; `reading` are the
+    options that say how the prompts are read.
     """
 
     topic: str
     prompts: str
     evaluate: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
 
 
 def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) -> Session | None:
@@ -121,7 +123,7 @@ def _next_words(
     if decided or (best is not None and best.evaluation.topic == evaluation.topic):
         if report.ideas is not None and not any(idea.is_promising for idea in report.ideas):
             return ()  # a search measures edits like these: the author's own edit comes next
-        return ("guardtui", "refine", words.topic, "--prompts", words.prompts)
+        return ("guardtui", "refine", words.topic, "--prompts", words.prompts, *words.reading)
     if other_measure(session, evaluation):
         return ()  # a scan of both definitions by the same guardrail decides
     if not_shown(session, evaluation) is None:

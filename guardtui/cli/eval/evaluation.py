@@ -17,6 +17,7 @@ from guardtui.cli.eval.command import EvalRequest
 from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.cli.expressions import load_plugins, own_metrics
 from guardtui.cli.inputs import path_from_here, say_blank_texts, say_findings
+from guardtui.cli.options import reading_words
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, page_of, with_variants
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
@@ -200,7 +201,8 @@ def _report(
     from guardtui.app.briefing import CommandWords, with_ideas, with_next_command
 
     report = with_ideas(report, request.topic, session, engine)
-    words = CommandWords(str(request.topic), str(request.prompts), request.again)
+    reading = tuple(reading_words(request.reading))
+    words = CommandWords(str(request.topic), str(request.prompts), request.again, reading)
     return with_next_command(report, session, words)
 
 
