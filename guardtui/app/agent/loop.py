@@ -180,11 +180,7 @@ class AgentLoop:
             self._recorded, own, self._titled(measured.evaluation), prompts
         )
         self._newest = report
-        warnings = [
-            *measured.warnings,
-            *(f"AIRS would reject this definition: {one.message}" for one in violations(topic)),
-            *more.pop("warnings", ()),
-        ]
+        warnings = [*measured.warnings, *more.pop("warnings", ())]
         return brief(report) | _given(warnings=warnings) | more | self._calls
 
     async def mistakes(

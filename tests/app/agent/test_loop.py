@@ -200,9 +200,9 @@ async def test_bad_requests_are_explained(files: AgentFiles) -> None:
         await loop.evaluate()
 
 
-async def test_limits_of_airs_are_a_warning_for_the_engine(files: AgentFiles) -> None:
+async def test_limits_of_airs_are_a_caution_for_the_engine(files: AgentFiles) -> None:
     trial = await loop_of(files).evaluate(description="tax " * 100)
-    assert any("would reject" in warning for warning in trial["warnings"])
+    assert any("would reject" in caution for caution in trial["cautions"])
 
 
 async def test_prompts_are_read_as_the_author_reads_them(files: AgentFiles) -> None:
