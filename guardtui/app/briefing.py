@@ -32,13 +32,15 @@ BEST = 3
 class CommandWords:
     """A command line that was given: its topic file and prompt file, `-` for standard input.
 
-    `evaluate` are the words that evaluate again, () if they are not known. That would be in vain if
-    this evaluation `failed`: it could not be recorded, or got no verdict that was not known.
+    `evaluate` are the words that evaluate again, () if they are not known; `reading` are the
+    options that say how the prompts are read. To evaluate again would be in vain if this evaluation
+    `failed`: it could not be recorded, or got no verdict that was not known.
     """
 
     topic: Path
     prompts: Path
     evaluate: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
     failed: bool = False
 
 
@@ -121,7 +123,9 @@ def _next_words(
     iteration, best = session.iteration(number), session.best
     decided = iteration.decision is not Decision.UNDECIDED
     if decided or (best is not None and best.evaluation.topic == evaluation.topic):
-        return ("guardtui", "refine", words.topic, "--prompts", words.prompts)
+        if report.ideas is not None and not any(idea.is_promising for idea in report.ideas):
+            return ()  # a search measures edits like these: the author's own edit comes next
+        return ("guardtui", "refine", words.topic, "--prompts", words.prompts, *words.reading)
     if other_measure(session, evaluation):
         return ()  # a scan of both definitions by the same guardrail decides
     if not_shown(session, evaluation) is None:

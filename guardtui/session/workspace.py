@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.domain.definition_changes import edit_names
-from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
+from guardtui.domain.prompt_reading import Reading
 from guardtui.files.change_signature import change_signature
 from guardtui.files.command_lines import command_line
 from guardtui.files.problems import FileError
@@ -18,11 +18,10 @@ from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic,
 from guardtui.session.experiments import ExperimentLog
 from guardtui.session.prompt_file import (
     PromptFile,
-    reading_of,
     remember_reading,
+    usual_reading,
 )
 from guardtui.session.session import Decision, Iteration, Recorder, Session
-from guardtui.session.session_file import has_session
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.session.topic_places import usual_prompts
 
@@ -100,7 +99,7 @@ class Workspace:
         """
         topic_file = load_topic(topic_path)
         chosen = prompts_path or usual_prompts(topic_path)
-        reading = reading or _usual_reading(topic_path, chosen)
+        reading = reading or usual_reading(topic_path, chosen)
         prompt_file = PromptFile(chosen, topic_file.topic.intent, reading)
         workspace = cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
         if workspace.sample is not None:
@@ -364,12 +363,3 @@ def _with_intent(file: TopicFile, prompts: PromptSet) -> TopicFile:
     if file.intent_given:
         return file
     return file.with_topic(file.topic.model_copy(update={"intent": prompts.intent}))
-
-
-def _usual_reading(topic_path: Path, prompts: Path) -> Reading:
-    """Return how these prompts were read if they were used last."""
-    if has_session(topic_path):
-        store = SessionStore(topic_path, reading=True)
-        if store.prompt_file() == str(prompts.resolve()):
-            return reading_of(store)
-    return AS_WRITTEN

@@ -53,6 +53,20 @@ def test_after_a_decision_edits_are_searched(decision: Decision) -> None:
     assert command(replace(evaluated(PROMPTS, NONE), topic=BEFORE.topic)) == searched
 
 
+def test_the_next_command_reads_the_prompts_in_the_same_way() -> None:
+    words = replace(WORDS, reading=("--unlabelled", "leave-out"))
+    searched = command(evaluated(PROMPTS, NONE), decision=Decision.KEEP, words=words)
+    assert searched == "guardtui refine t.yaml --prompts p.csv --unlabelled leave-out"
+
+
+def test_where_no_measured_edit_is_likely_to_help_none_is_searched() -> None:
+    report = replace(compared(BEFORE, BEFORE, PROMPTS), ideas=())
+    kept = Iteration(3, "2026-01-01T00:00:00Z", Decision.KEEP, BEFORE)
+    session = Session(BEFORE.topic, (kept,), prompts=PROMPTS)
+    report = replace(report, iteration=3)
+    assert with_next_command(report, session, WORDS).next_command == ""
+
+
 def test_missing_verdicts_are_scanned_first() -> None:
     now = evaluated(PROMPTS, NONE)
     triggered = now.verdicts.triggered.copy()

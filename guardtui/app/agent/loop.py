@@ -32,7 +32,7 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.operating_point import FITTED
-from guardtui.domain.prompt_reading import AS_WRITTEN
+from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import TOTAL_BYTES, Topic, line_breaks, total_bytes, violations
 from guardtui.files.change_signature import change_signature
@@ -52,6 +52,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.chosen_thresholds import settings_of_session
 from guardtui.session.evaluation_refs import of_session
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
+from guardtui.session.prompt_file import usual_reading
 from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore, StoreError
@@ -86,10 +87,16 @@ class OutdatedError(AgentError):
 
 @dataclass(frozen=True, slots=True)
 class AgentFiles:
-    """The files of a loop: a topic and its prompts."""
+    """The files of a loop: a topic and its prompts, which are read as they were last by default."""
 
     topic: Path
     prompts: Path
+    reading: Reading | None = None
+
+    @property
+    def prompt_reading(self) -> Reading:
+        """How the prompts are read."""
+        return self.reading or usual_reading(self.topic, self.prompts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +185,7 @@ class AgentLoop:
             self._recorded, own, self._titled(measured.evaluation), prompts
         )
         self._newest = report
-        warnings = [
-            *measured.warnings,
-            *(f"AIRS would reject this definition: {one.message}" for one in violations(topic)),
-            *more.pop("warnings", ()),
-        ]
+        warnings = [*measured.warnings, *more.pop("warnings", ())]
         return brief(report) | _given(warnings=warnings) | more | self._calls
 
     async def mistakes(
@@ -284,9 +287,10 @@ class AgentLoop:
         """Read the topic file, and the prompts if they have changed."""
         file = load_topic(self._files.topic)
         path = self._files.prompts
-        key = change_signature(path), file.topic.intent
+        reading = self._files.prompt_reading
+        key = change_signature(path), file.topic.intent, reading
         if self._read is None or self._read[0] != key:
-            self._read = key, load_prompts(path, file.topic.intent)
+            self._read = key, load_prompts(path, file.topic.intent, reading)
         prompts = self._read[1]
         topic = agreed_topic(file, prompts)
         if topic is None:
@@ -320,7 +324,10 @@ class AgentLoop:
         if not self._writes or not evaluation.metrics.total:
             return None
         files = EvaluatedFiles(
-            self._files.topic, self._files.prompts, AS_WRITTEN, self._guardrail.template
+            self._files.topic,
+            self._files.prompts,
+            self._files.prompt_reading,
+            self._guardrail.template,
         )
         recorded, _ = record_evaluation(files, evaluation, forecast, Recorder.AGENT)
         return recorded.number
@@ -408,7 +415,7 @@ class AgentLoop:
         answering = await self._guardrail.answering(own, told.append)
         who = self._named.title
         self._budget.require(1, who)
-        files = EvaluatedFiles(self._files.topic, self._files.prompts, AS_WRITTEN)
+        files = EvaluatedFiles(self._files.topic, self._files.prompts, self._files.prompt_reading)
         experiment = HeadlessExperiment(files, own, prompts, answering, Recorder.AGENT)
         typed = [_typed(own, wording, number) for number, wording in enumerate(wordings, start=1)]
 

@@ -17,6 +17,7 @@ from guardtui.cli.eval.command import EvalRequest
 from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.cli.expressions import load_plugins, own_metrics
 from guardtui.cli.inputs import path_from_here, say_blank_texts, say_findings
+from guardtui.cli.options import reading_words
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, page_of, with_variants
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
@@ -202,7 +203,8 @@ def _report(
     report = with_ideas(report, request.topic, session, engine)
     counts = evaluation.metrics
     failed = request.records and not is_new and bool(counts.errors or not counts.missing)
-    words = CommandWords(request.topic, request.prompts, request.again, failed)
+    reading = tuple(reading_words(request.reading))
+    words = CommandWords(request.topic, request.prompts, request.again, reading, failed)
     return with_next_command(report, session, words)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from guardtui.app.editing.iteration_decisions import (
     NotShownError,
 )
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.prompt_reading import Reading, Unlabelled
+from guardtui.domain.prompts import PromptSetError
 from guardtui.files.topic_files import load_topic
+from guardtui.session.prompt_file import usual_reading
 from guardtui.session.session import Iteration
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore, StoreError
@@ -219,9 +223,20 @@ async def test_bad_requests_are_explained(files: AgentFiles) -> None:
         await loop.evaluate()
 
 
-async def test_limits_of_airs_are_a_warning_for_the_engine(files: AgentFiles) -> None:
+async def test_limits_of_airs_are_a_caution_for_the_engine(files: AgentFiles) -> None:
     trial = await loop_of(files).evaluate(description="tax " * 100)
-    assert any("would reject" in warning for warning in trial["warnings"])
+    assert any("would reject" in caution for caution in trial["cautions"])
+
+
+async def test_prompts_are_read_as_the_author_reads_them(files: AgentFiles) -> None:
+    files.prompts.write_text(files.prompts.read_text() + "a row without a label,\n")
+    with pytest.raises(PromptSetError, match="empty"):
+        loop_of(files)
+    leave_out = Reading(Unlabelled.LEAVE_OUT)
+    await loop_of(replace(files, reading=leave_out)).evaluate()
+    assert usual_reading(files.topic, files.prompts) == leave_out
+    await loop_of(files).evaluate(description=BETTER)
+    assert usual_reading(files.topic, files.prompts) == leave_out
 
 
 async def test_changed_prompt_file_is_read_anew(files: AgentFiles) -> None:
