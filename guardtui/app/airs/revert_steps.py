@@ -85,10 +85,10 @@ def steps_back(entries: Sequence[JournalEntry]) -> list[RevertStep]:
 
 def revert_line(path: Path, connection: AirsConnection) -> str:
     """Return the command that reverts the changes applied from a file."""
-    words = ["guardtui", "topics", "revert", path, "--guardrail", f"airs:{connection.profile}"]
+    words = ["--guardrail", f"airs:{connection.profile}"]
     if connection.settings.tenant:
         words += ["--set", f"tenant={connection.settings.tenant}"]
-    return command_line(*words)
+    return command_line("guardtui", "topics", "revert", path, *words)
 
 
 def _target(before: UndoRecord) -> tuple[str, str, str]:
