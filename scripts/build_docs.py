@@ -1,4 +1,4 @@
-"""Make the generated parts of docs/pages: keys, help, tables, the schema of reports, the pictures.
+"""Make the generated parts of docs/pages: keys, help, tables, the pictures.
 
 python scripts/build_docs.py            everything but the pictures
 python scripts/build_docs.py pictures   also the pictures of the tutorial, drawn by the app
@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
-from guardtui.reports.json_report import report_schema
-
 if TYPE_CHECKING:
     import click
     from textual.pilot import Pilot
@@ -31,7 +29,6 @@ KEYS = PAGES / "keys.md"
 SETTINGS = PAGES / "settings.md"
 GLOSSARY = PAGES / "index.md"
 COMMANDS = PAGES / "commands.md"
-SCHEMA = PAGES / "report.schema.json"
 PICTURES = PAGES / "pictures"
 
 EDIT = " and how to declare income"
@@ -184,7 +181,6 @@ def generated() -> dict[Path, str]:
         SETTINGS: settings_page(),
         GLOSSARY: glossary_page(),
         COMMANDS: commands_page(),
-        SCHEMA: report_schema(),
     }
     return {**made, **help_pages()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shlex
 import subprocess
@@ -97,7 +98,7 @@ def test_links_and_pictures_exist() -> None:
                 wrong.append(f"{path.name}: {target}: nothing is linked that needs the network")
             elif not file.is_file():
                 wrong.append(f"{path.name}: {target}: no such file")
-            elif path.parent.name == "pages" and pages not in file.resolve().parents:
+            elif path.parent.name == "pages" and pages not in Path(os.path.normpath(file)).parents:
                 wrong.append(f"{path.name}: {target}: not in the site")
             elif anchor and anchor not in _anchors(file):
                 wrong.append(f"{path.name}: {target}: no such title")

@@ -176,19 +176,21 @@ class Experiment:
             )
         )
 
-    def calls_left(self) -> tuple[int, int]:
+    def calls_left(self, cached: Bools | None = None) -> tuple[int, int]:
         """Return the smallest and the largest number of calls until the end.
 
-        The first ends at the next look; at the other, as many candidates stay as may.
+        The first ends at the next look; at the other, as many candidates stay as may, those with
+        the most calls. Verdicts that are `cached` [k, n] are no calls.
         """
         if self.ending is not None:
             return 0, 0
-        now = sum(len(self.unasked(index)) for index in self._alive)
-        most, done = now, len(self._parts[self._look])
+        paid = np.ones_like(self._counted) if cached is None else ~cached
+        now = sum(int(paid[one, self.unasked(one)].sum()) for one in self._alive)
+        most = now
         for look in range(self._look + 1, len(LOOKS)):
-            more = len(self._parts[look]) - done
-            most += self._stay(look - 1) * more
-            done = len(self._parts[look])
+            rows = np.setdiff1d(self._parts[look], self._parts[look - 1])
+            calls = np.sort(paid[np.ix_(np.array(self._alive, np.intp), rows)].sum(axis=1))
+            most += int(calls[len(calls) - self._stay(look - 1) :].sum())
         return now, most
 
     def unasked(self, candidate: int) -> Rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, zip_longest
@@ -10,6 +11,7 @@ import numpy as np
 
 from guardtui.advice.candidates import Candidate, CandidateKind, candidates, same
 from guardtui.advice.objective import Objective, Stopped, material_of, unchanged
+from guardtui.domain.text import display_start
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, EXAMPLES_AT_MOST, Topic, violations
 
 MOST = 30
@@ -19,6 +21,8 @@ EDITS = 15
 """Maximum number of edits of the engine; more cost calls and are worse."""
 
 _MOST = 2000
+_WORDINGS = (CandidateKind.TYPED, CandidateKind.REWORD)
+_SHOWN = 60  # characters of a description
 
 
 def with_subsets(topic: Topic, wordings: Sequence[Candidate], most: int = MOST) -> list[Candidate]:
@@ -52,6 +56,46 @@ def with_subsets(topic: Topic, wordings: Sequence[Candidate], most: int = MOST) 
             seen.add(key)
             kept.append(candidate)
     return kept
+
+
+def new_examples(topic: Topic, tried: Sequence[Candidate]) -> dict[str, str]:
+    """Return a letter for each example of wordings that the definition does not have, in order.
+
+    After z come a2, b2 and so on.
+    """
+    wordings = [one for one in tried if one.kind in _WORDINGS]
+    texts = dict.fromkeys(text for one in wordings for text in one.topic.examples)
+    fresh = [text for text in texts if text not in topic.examples]
+    letters = string.ascii_lowercase
+    return {
+        text: letters[n % 26] + (str(n // 26 + 1) if n >= 26 else "")
+        for n, text in enumerate(fresh)
+    }
+
+
+def names(topic: Topic, tried: Sequence[Candidate]) -> list[str]:
+    """Return a name for each candidate, which no other has; foreign texts in it are shortened.
+
+    A wording is named by the numbers of its description and of the examples at hand, and by the
+    letters of `new_examples`; another edit by its change.
+    """
+    labels = {text: str(number) for number, text in enumerate(topic.examples, start=1)}
+    labels |= new_examples(topic, tried)
+    texts = dict.fromkeys(one.topic.description for one in tried)
+    texts.pop(topic.description, None)
+    numbers = {text: number for number, text in enumerate(texts, start=1)}
+
+    def name(one: Candidate) -> str:
+        if one.kind not in _WORDINGS:
+            return one.change
+        description = one.topic.description
+        number = numbers.get(description)
+        about = "description as it is" if number is None else f"description {number}"
+        examples = ", ".join(labels[text] for text in one.topic.examples)
+        text = "" if number is None else f": “{display_start(description, _SHOWN)}”"
+        return f"{about}, examples {examples}{text}"
+
+    return [name(one) for one in tried]
 
 
 def _subsets(examples: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

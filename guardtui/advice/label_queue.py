@@ -63,7 +63,7 @@ class Decision(StrEnum):
 
     BETTER = "the second definition is better"
     WORSE = "the second definition is worse"
-    SAME = "the two definitions do not differ"
+    SAME = f"the two definitions differ by at most {WITHIN}"
     OPEN = "not decided yet"
 
 

@@ -138,6 +138,7 @@ class Reporting:
                 else ()
             ),
             template=self._workspace.store.template(evaluation.settings.guardrail.template),
+            iteration=None if recorded is None else recorded.number,
         )
 
     def _profile_of(self, evaluation: Evaluation) -> str:

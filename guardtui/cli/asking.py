@@ -14,12 +14,12 @@ from guardtui.cli.diagnostics import InputError
 def agrees(question: str, *, yes: bool, remedy: str) -> bool:
     """Return whether the author agrees, at once with --yes.
 
-    Raises `InputError` with the remedy without a terminal.
+    Raises `InputError` with the question and the remedy without a terminal.
     """
     if yes:
         return True
     if not diagnostics.can_ask():
-        raise InputError(f"nothing was changed: there is no terminal to ask\n  {remedy}")
+        raise InputError(f"{question} There is no terminal to ask; nothing was changed\n  {remedy}")
     diagnostics.note(f"{question} [y/N]")
     try:
         with _interruptible():

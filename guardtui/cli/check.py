@@ -14,9 +14,9 @@ from guardtui.advice.prompt_set import Survey, survey
 from guardtui.app.advice.engine_findings import engine_findings
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, defused
-from guardtui.cli.inputs import agreed_topic, disagreement, path_from_here
+from guardtui.cli.inputs import path_from_here
 from guardtui.cli.operating_point import settled_engine, show_progress
-from guardtui.cli.options import FILE, engine_options, output_option, reading_options
+from guardtui.cli.options import FILE, engine_options, exits, output_option, reading_options
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_choice, format_for
 from guardtui.domain.operating_point import Wanted
@@ -24,6 +24,7 @@ from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet, PromptSetError, check_prompt_set
 from guardtui.domain.targets import ExportTarget
 from guardtui.domain.topic import Topic
+from guardtui.files.inputs import agreed_topic, disagreement
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic, load_topics
@@ -61,6 +62,12 @@ _FORMATS = ("table", "json", "sarif")
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are only warnings.")
 @engine_options
 @output_option
+@exits(
+    {
+        Exit.GATE_FAILED: "there are warnings, with --strict",
+        Exit.BAD_INPUT: "bad usage or input, or there is an error",
+    }
+)
 def command(
     topics: tuple[Path, ...],
     prompts: Path | None,
@@ -78,7 +85,7 @@ def command(
     weaknesses of definitions, with the coverage that the embedded engine measures without the
     weakness. Near-duplicates, and prompts near which another label would teach most, follow.
     Without --prompts, any number of topic files is checked by their texts alone, each
-    with all of its topics. Exit code 2 if there is an error; warnings alone give 0.
+    with all of its topics.
     """
     if prompts is None:
         for option, given in (
@@ -170,7 +177,7 @@ def _measured(
     """Return findings on prompts and advice on a definition, by the embedded engine."""
     remarks = []
     if agreed is None:
-        problem = disagreement(file, prompts)
+        problem = str(disagreement(file, prompts))
         remarks.append(Remark(str(file.path), "error", "intent", problem, field="intent"))
     topic = agreed or file.topic
     findings = check_prompt_set(prompts, topic)

@@ -10,7 +10,7 @@ import click
 from guardtui.cli import diagnostics
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
-from guardtui.cli.inputs import agreed_topic, disagreement, say_findings
+from guardtui.cli.inputs import say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options, reading_options
 from guardtui.cli.output_options import (
@@ -24,9 +24,10 @@ from guardtui.cli.output_options import (
 )
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
+from guardtui.files.inputs import agreed_topic, disagreement
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
-from guardtui.reports.compared import Side, compared_report, mistakes_data, mistakes_document
+from guardtui.reports.compared import MistakesData, Side, compared_report, mistakes_document
 from guardtui.reports.formats import DOCUMENT_FORMATS, load_writer, render
 from guardtui.reports.json_data import encode
 from guardtui.session.evaluation_refs import (
@@ -107,7 +108,7 @@ def command(
 
 def _by_mistakes(before: Side, after: Side, output: ReportOutput) -> str:
     if output.format_name == "json":
-        return encode("mistakes", mistakes_data(before, after))
+        return encode("mistakes", MistakesData.of(before, after))
     return render(mistakes_document(before, after), output.format_name)
 
 
@@ -116,7 +117,7 @@ def _evaluate(
 ) -> tuple[RecordedEvaluation, RecordedEvaluation]:
     """Evaluate two topic files on one prompt set with the embedded engine.
 
-    Raises InputError if they differ in intent, FileError and PromptSetError for the files.
+    Raises InputError and FileError, also if they differ in intent, and PromptSetError.
     """
     files = [_topic_file(word) for word in (before, after)]
     given = [file for file in files if file.intent_given]
@@ -133,7 +134,7 @@ def _evaluate(
     def evaluated(file: TopicFile) -> RecordedEvaluation:
         topic = agreed_topic(file, prompts)
         if topic is None:
-            raise InputError(disagreement(file, prompts))
+            raise disagreement(file, prompts)
         evaluation = scanner.evaluate_now(topic, prompts, show_progress)
         diagnostics.progress("")
         assert evaluation is not None  # noqa: S101 - nothing stops it

@@ -6,8 +6,9 @@ import os
 
 import click
 
-from guardtui.cli.diagnostics import InputError, note
+from guardtui.cli.diagnostics import Exit, InputError, note
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
+from guardtui.cli.options import exits
 from guardtui.cli.output import table, write
 from guardtui.config import SETTINGS, Config, ConfigError, config_path, find_setting, load_config
 from guardtui.domain.text import display_text
@@ -58,8 +59,9 @@ def show(guardrail: GuardrailFlags) -> None:
 
 
 @command.command("check")
+@exits({Exit.BAD_INPUT: "bad usage, or something is invalid"})
 def check() -> None:
-    """Report unknown or invalid settings, themes and keys. Exit code 2 if there are any."""
+    """Report unknown or invalid settings, themes and keys."""
     from guardtui.app.guardrails.named import load_guardrails
 
     config = load_config()

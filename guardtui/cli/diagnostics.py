@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import click
 
@@ -20,14 +20,23 @@ from guardtui.domain.errors import GuardtuiError
 
 
 class Exit(IntEnum):
-    """Exit codes of all commands."""
+    """Exit codes of all commands, each with its meaning."""
 
-    DONE = 0
-    GATE_FAILED = 1
-    BAD_INPUT = 2
-    NOT_COMPLETED = 3
-    NOT_ENOUGH_EVIDENCE = 4
-    INTERRUPTED = 130
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> Self:
+        """Make the exit code of a number."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    DONE = 0, "done"
+    GATE_FAILED = 1, "a gate failed"
+    BAD_INPUT = 2, "bad usage or input"
+    NOT_COMPLETED = 3, "not completed: verdicts are missing, or a service or guardtui failed"
+    NOT_ENOUGH_EVIDENCE = 4, "not enough evidence"
+    INTERRUPTED = 130, "interrupted; 129, 143: ended by another signal"
 
 
 class InputError(GuardtuiError):

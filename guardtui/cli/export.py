@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +11,25 @@ import click
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.inputs import path_from_here
-from guardtui.cli.options import FILE
+from guardtui.cli.options import FILE, reading_words
 from guardtui.cli.output_options import (
     check_outputs,
     choose,
     format_option,
     outputs_option,
+    page_of,
+    page_options,
     variants_of,
     with_variants,
 )
 from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import describe_changes
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
-from guardtui.session.prompt_file import load_prompts_of
+from guardtui.session.prompt_file import load_prompts_of, reading_of
 from guardtui.session.report_reader import recorded_topics
 from guardtui.session.session import Iteration, Session
 from guardtui.session.session_file import has_session, session_file
@@ -36,6 +40,7 @@ from guardtui.session.store import SessionStore
 @click.argument("topic", type=FILE, required=False)
 @format_option("md")
 @outputs_option
+@page_options
 @click.option(
     "--iteration",
     "which",
@@ -48,6 +53,8 @@ def command(
     format_name: str | None,
     outputs: tuple[Path, ...],
     which: str,
+    more: str | None,
+    page: int | None,
     **others: Any,
 ) -> int:
     """Write a report of a topic's session: by default of its best iteration.
@@ -56,6 +63,7 @@ def command(
     baseline, or else with the iteration of the same guardrail that was kept before it.
     """
     wanted = with_variants(choose(format_name, outputs, "md"), variants_of(others))
+    wanted_page = page_of(more, page, wanted)
     writers = [load_writer(output.format_name, variant=output.variant) for output in wanted]
     if topic is None:
         names = recorded_topics(Path())
@@ -94,10 +102,31 @@ def command(
         measured_at=chosen.created,
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
         template=store.template(evaluation.settings.guardrail.template),
+        iteration=chosen.number,
     )
+    if wanted_page is not None:
+        report = replace(report, page=wanted_page)
+    elif any(output.format_name == "brief" for output in wanted):
+        report = _with_next_command(report, session, topic, store)
     return write_all(
         (output, writer(report)) for output, writer in zip(wanted, writers, strict=True)
     )
+
+
+def _with_next_command(
+    report: ReportInput, session: Session, topic: Path, store: SessionStore
+) -> ReportInput:
+    """Return a report with the command to run next, by the prompts that the session remembers."""
+    from guardtui.app.briefing import CommandWords, with_next_command
+
+    if report.prompts is not None:
+        session.use_prompts(report.prompts)
+    session.shown = report.evaluation.settings
+    remembered, reading = store.prompt_file(), reading_of(store)
+    prompts = path_from_here(topic.parent / remembered) if remembered else "-"
+    options = () if reading == AS_WRITTEN else tuple(reading_words(reading))
+    words = CommandWords(topic, Path(prompts), reading=options)
+    return with_next_command(report, session, words)
 
 
 def _chosen(session: Session, which: str, topic: Path) -> Iteration:

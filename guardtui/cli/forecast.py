@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @reading_options
 @guardrail_option(
     "Guardrail to forecast: a name, airs:PROFILE, judge:URL#MODEL or decision:URL#MODEL "
-    "(default: the one that answered last)."
+    "(default: the one that was scanned last)."
 )
 @click.option(
     "--trust",
@@ -57,8 +57,9 @@ def command(
     )
     from guardtui.cli.delivery import write_all
     from guardtui.cli.diagnostics import progress, warn
-    from guardtui.cli.inputs import load_inputs, say_findings
+    from guardtui.cli.inputs import say_findings
     from guardtui.cli.operating_point import settled_engine, show_progress
+    from guardtui.files.inputs import load_inputs
     from guardtui.reports.forecast import render
     from guardtui.scanners.local.encoder import ENCODERS
     from guardtui.scanners.local.scanner import LocalScanner
@@ -84,5 +85,9 @@ def command(
     finally:
         progress("")
     if recorded.others:
-        warn(f"only {names_of([recorded.settings])}; not verdicts of {names_of(recorded.others)}")
+        chooses = " (--guardrail chooses)" if stated is None else ""
+        warn(
+            f"only {names_of([recorded.settings])}; not verdicts of {names_of(recorded.others)}"
+            f"{chooses}"
+        )
     return write_all((output, render(report, output.format_name)) for output in chosen)

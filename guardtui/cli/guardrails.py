@@ -3,17 +3,55 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from guardtui.app.guardrails.check_result import CheckResult
+from guardtui.app.guardrails.check_result import CheckResult, CheckResults
 from guardtui.cli.diagnostics import Exit, note
 from guardtui.cli.guardrail_options import GuardrailFlags, set_option, without_queries
-from guardtui.cli.options import FILE, json_option, output_option
+from guardtui.cli.options import FILE, exits, json_option, output_option
 from guardtui.cli.output import table, write
 from guardtui.cli.output_options import TEMPLATES, format_for
+
+
+@dataclass(frozen=True, slots=True)
+class GuardrailEntry:
+    """A guardrail with a name; a nearer file has one of the same name if it is shadowed."""
+
+    name: str
+    kind: str
+    keys: dict[str, Any]
+    file: str
+    line: int | None
+    shadowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GuardrailList:
+    """The guardrails that have a name."""
+
+    guardrails: list[GuardrailEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEntry:
+    """A key of a kind of guardrail, with its values in words."""
+
+    name: str
+    values: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyList:
+    """The keys of a kind of guardrail."""
+
+    of: str
+    keys: list[KeyEntry]
+
 
 _KINDS = ("engine", "airs", "judge", "decision")
 
@@ -55,20 +93,20 @@ def _list(topic: Path | None, *, as_json: bool) -> None:
 
     known = load_guardrails(topic)
     if as_json:
-        guardrails = [
-            {
-                "name": each.name,
-                "kind": each.kind,
-                "keys": shown_values(each.configuration.given()),
-                "file": str(each.path),
-                "line": each.line,
-                "shadowed": each.shadowed,
-            }
-            for each in known
-        ]
         from guardtui.reports.json_data import encode
 
-        write(encode("guardrails", {"guardrails": guardrails}))
+        entries = [
+            GuardrailEntry(
+                each.name,
+                each.kind,
+                shown_values(each.configuration.given()),
+                str(each.path),
+                each.line,
+                each.shadowed,
+            )
+            for each in known
+        ]
+        write(encode("guardrails", GuardrailList(entries)))
         return
     rows = [
         [
@@ -115,8 +153,8 @@ def _list_keys(kind: str, *, as_json: bool) -> None:
     if as_json:
         from guardtui.reports.json_data import encode
 
-        rows = [{"name": key.name, "values": key.values, "help": key.help} for key in keys]
-        write(encode("keys", {"of": kind, "keys": rows}))
+        rows = [KeyEntry(key.name, key.values, key.help) for key in keys]
+        write(encode("keys", KeyList(kind, rows)))
     else:
         write(table([[key.name, key.values, key.help] for key in keys], ("key", "values", "help")))
 
@@ -125,22 +163,24 @@ def _list_keys(kind: str, *, as_json: bool) -> None:
 @set_option("Value of a key of the guardrail for this check, such as retries=3 (repeatable).")
 @click.argument("name")
 @json_option
+@exits({Exit.NOT_COMPLETED: "it does not work"})
 def check(name: str, settings: tuple[str, ...], as_json: bool) -> int:
     """Send a guardrail one or two plain prompts, and report whether it answers.
 
-    NAME is a name or an address, such as airs:PROFILE. Exit code 3 if it does not work.
+    NAME is a name or an address, such as airs:PROFILE.
     """
     result = check_guardrail(GuardrailFlags(name, settings).select())
+    checked = CheckResults.of([result])
     if as_json:
         from guardtui.reports.json_data import encode
 
-        write(encode("check", {"ok": result.state == "ok", "fact": result}))
+        write(encode("doctor", checked))
     else:
         from guardtui.domain.text import display_text
 
         remedy = f"\n  {display_text(result.remedy)}" if result.remedy else ""
         write(f"{result.state}: {result.name}: {display_text(result.value)}{remedy}\n")
-    return Exit.NOT_COMPLETED if result.state in ("failed", "missing") else Exit.DONE
+    return Exit.DONE if checked.ok else Exit.NOT_COMPLETED
 
 
 def check_guardrail(guardrail: Any) -> CheckResult:

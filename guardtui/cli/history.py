@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from guardtui.cli.diagnostics import note, warn
+from guardtui.cli.diagnostics import Exit, note, warn
 from guardtui.cli.guardrail_options import Function
-from guardtui.cli.options import FILE
+from guardtui.cli.options import FILE, exits
 from guardtui.cli.output import table, write
 
 if TYPE_CHECKING:
     from guardtui.app.editing.iteration_decisions import IterationDecisions
-    from guardtui.session.session import Iteration
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.session.experiments import ExperimentRecord
+    from guardtui.session.session import Iteration, Session
 
 _HEADER = (
     "#",
+    "★◆",
     "decision",
     "coverage",
     "95 % interval",
@@ -28,16 +32,31 @@ _HEADER = (
     "recorded",
     "guardrail",
 )
-_OVERWRITTEN = "a definition in the topic file that no iteration has would be overwritten"
+_LEGEND = "★ best, ◆ baseline, each of its guardrail"
 _YES = "give --yes to answer yes"
+_UNANSWERED = {Exit.BAD_INPUT: "bad input, or a question without --yes"}
+
+
+class _IterationNumber(click.IntRange):
+    """The number of an iteration, which comes before the topic file."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if not str(value).lstrip("-").isdecimal():
+            name = ctx.info_name if ctx is not None else ""
+            self.fail(
+                f"{value!r} is not the number of an iteration: first the number, then the topic "
+                f"file, as in 'guardtui history {name} 3 topic.yaml'",
+                param,
+                ctx,
+            )
+        return int(super().convert(value, param, ctx))
 
 
 @click.group("history")
 def command() -> None:
     """List the iterations of a topic's session; keep, discard, restore and pin them.
 
-    'guardtui eval' records iterations, and so does the app: both work on one session. Exit code 2:
-    bad input, or a question without --yes. 3: verdicts are missing. 4: no demonstrable change.
+    'guardtui eval' records iterations, and so does the app: both work on one session.
     """
 
 
@@ -65,6 +84,7 @@ _iteration_option = click.option(
     metavar="N",
     help="The iteration (default: the newest of the topic file's definition).",
 )
+_number_argument = click.argument("number", type=_IterationNumber(0), metavar="N")
 _yes_option = click.option("--yes", "-y", is_flag=True, help="Answer every question with yes.")
 
 
@@ -74,19 +94,38 @@ _yes_option = click.option("--yes", "-y", is_flag=True, help="Answer every quest
 def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     """List the iterations, oldest first; with --prompts those on that prompt set."""
     from guardtui.app.editing.iteration_decisions import no_session
-    from guardtui.cli.inputs import load_inputs
-    from guardtui.session.report_reader import recorded_topics
+    from guardtui.domain.guardrail import guardrail_text
+    from guardtui.domain.prompts import PromptSetError
+    from guardtui.files.inputs import load_inputs
+    from guardtui.files.problems import FileError
+    from guardtui.session.experiments import ExperimentLog
+    from guardtui.session.prompt_file import load_prompts_of
+    from guardtui.session.report_reader import has_iterations
+    from guardtui.session.session import Session
     from guardtui.session.store import SessionStore
 
-    if topic.name not in recorded_topics(topic.parent):
+    if not has_iterations(topic):
         raise no_session(topic)
-    iterations: Sequence[Iteration] = SessionStore(topic, reading=True).iterations()
+    store = SessionStore(topic, reading=True)
+    iterations: Sequence[Iteration] = store.iterations()
+    current = None
     if prompts is not None:
-        fingerprint = load_inputs(topic, prompts)[1].fingerprint
-        iterations = [one for one in iterations if one.evaluation.prompt_set == fingerprint]
+        current = load_inputs(topic, prompts)[1]
+    else:
+        with suppress(FileError, PromptSetError):  # a prompt file may be gone
+            current = load_prompts_of(topic, store)
+    session = Session(iterations[-1].evaluation.topic, iterations, store.pinned(), current)
+    experiments = ExperimentLog(store).experiments()
+    if current is not None and prompts is not None:
+        own = current.fingerprint
+        iterations = [one for one in iterations if one.evaluation.prompt_set == own]
+        experiments = [one for one in experiments if one.prompt_set == own]
         if not iterations:
             note(f"no iteration is on {prompts}")
-    _print(iterations, format_name)
+    _print(iterations, format_name, session, experiments, current)
+    if format_name != "json":
+        for record in experiments:
+            note(f"{record.created}: {record.text}; {guardrail_text(record.settings)}")
 
 
 @command.command("keep")
@@ -99,6 +138,14 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     help="Keep it even if verdicts are missing or the change is not demonstrable.",
 )
 @_common
+@exits(
+    _UNANSWERED
+    | {
+        Exit.NOT_COMPLETED: "verdicts are missing",
+        Exit.NOT_ENOUGH_EVIDENCE: "its coverage is not demonstrably greater than that of the best "
+        "iteration",
+    }
+)
 def keep(
     topic: Path,
     number: int | None,
@@ -107,17 +154,13 @@ def keep(
     prompts: Path | None,
     format_name: str,
 ) -> None:
-    """Keep an iteration: its definition is written to the topic file.
-
-    Refused with exit code 3 if verdicts are missing, and with 4 if its coverage is not demonstrably
-    greater than that of the best iteration.
-    """
+    """Keep an iteration: its definition is written to the topic file."""
     decisions = _opened(topic, prompts)
     iteration = decisions.chosen(number)
     if not anyway:
         decisions.require_progress(iteration)
     if _may_overwrite(decisions, iteration, yes):
-        _print([decisions.keep(iteration)], format_name)
+        _print([decisions.keep(iteration)], format_name, decisions.session)
         note(f"kept as #{iteration.number}, and in {topic}")
 
 
@@ -126,6 +169,7 @@ def keep(
 @_iteration_option
 @_yes_option
 @_common
+@exits(_UNANSWERED)
 def discard(
     topic: Path, number: int | None, yes: bool, prompts: Path | None, format_name: str
 ) -> None:
@@ -140,7 +184,7 @@ def discard(
     if objection and not agrees(f"{objection} Discard anyway?", yes=yes, remedy=_YES):
         return
     discarded, restored = decisions.discard(iteration)
-    _print([discarded], format_name)
+    _print([discarded], format_name, decisions.session)
     back = (
         f"back to #{best.number}" if restored else f"{topic} has another definition, and keeps it"
     )
@@ -150,22 +194,23 @@ def discard(
 
 
 @command.command("restore")
-@click.argument("number", type=click.IntRange(0), metavar="N")
+@_number_argument
 @click.argument("topic", type=FILE)
 @_yes_option
 @_common
+@exits(_UNANSWERED)
 def restore(number: int, topic: Path, yes: bool, prompts: Path | None, format_name: str) -> None:
     """Write the definition of iteration N to the topic file."""
     decisions = _opened(topic, prompts)
     iteration = decisions.chosen(number)
     if _may_overwrite(decisions, iteration, yes):
         decisions.restore(iteration)
-        _print([iteration], format_name)
+        _print([iteration], format_name, decisions.session)
         note(f"{topic} has the definition of #{number}")
 
 
 @command.command("pin")
-@click.argument("number", type=click.IntRange(0), metavar="N")
+@_number_argument
 @click.argument("topic", type=FILE)
 @_common
 def pin(number: int, topic: Path, prompts: Path | None, format_name: str) -> None:
@@ -173,7 +218,7 @@ def pin(number: int, topic: Path, prompts: Path | None, format_name: str) -> Non
     decisions = _opened(topic, prompts)
     iteration = decisions.chosen(number)
     decisions.pin(number)
-    _print([iteration], format_name)
+    _print([iteration], format_name, decisions.session)
     note(f"baseline: #{number} (pinned)")
 
 
@@ -185,7 +230,7 @@ def unpin(topic: Path, prompts: Path | None, format_name: str) -> None:
     decisions = _opened(topic, prompts)
     decisions.pin(None)
     baseline = decisions.session.baseline
-    _print([] if baseline is None else [baseline], format_name)
+    _print([] if baseline is None else [baseline], format_name, decisions.session)
     note(
         f"baseline: {'none yet' if baseline is None else f'#{baseline.number}'} (the last kept one)"
     )
@@ -204,50 +249,58 @@ def _may_overwrite(decisions: IterationDecisions, iteration: Iteration, yes: boo
     if not decisions.overwrites:
         return True
     return agrees(
-        f"Write the definition of #{iteration.number}? {_OVERWRITTEN}; a backup is kept.",
+        "The topic file has a definition that no iteration has (a backup is kept). Write that of "
+        f"#{iteration.number}?",
         yes=yes,
-        remedy=f"{_OVERWRITTEN}: {_YES} (a backup is kept)",
+        remedy=_YES,
     )
 
 
-def _print(iterations: Sequence[Iteration], format_name: str) -> None:
+def _print(
+    iterations: Sequence[Iteration],
+    format_name: str,
+    session: Session,
+    experiments: Sequence[ExperimentRecord] = (),
+    current: PromptSet | None = None,
+) -> None:
+    """Print iterations of a session; `current` are the prompts that one column is named after."""
     if format_name == "json":
+        from guardtui.reports.history import KIND, History
         from guardtui.reports.json_data import encode
 
-        write(encode("history", {"iterations": [_entry(iteration) for iteration in iterations]}))
-    else:
-        write(table([_cells(iteration) for iteration in iterations], _HEADER))
+        write(encode(KIND, History.of(iterations, session, experiments)))
+        return
+    from guardtui.session.history import best_and_baselines
+
+    best, baselines = best_and_baselines(session)
+    header, rows = list(_HEADER), [_cells(iteration, best, baselines) for iteration in iterations]
+    if len({iteration.evaluation.prompt_set for iteration in iterations}) > 1:
+        header.append("prompts")
+        for row, iteration in zip(rows, iterations, strict=True):
+            row.append(_prompts_name(iteration, current))
+    write(table(rows, header))
+    if any(row[1] for row in rows):
+        note(_LEGEND)
 
 
-def _entry(iteration: Iteration) -> dict[str, Any]:
-    from guardtui.domain.statistics import rate_intervals
-    from guardtui.reports.json_data import guardrail_of
-
+def _prompts_name(iteration: Iteration, current: PromptSet | None) -> str:
+    """Return the name of the current prompt file, or number and fingerprint of other prompts."""
     evaluation = iteration.evaluation
-    metrics, fitted = evaluation.metrics, evaluation.settings.has_fitted_threshold
-    return {
-        "number": iteration.number,
-        "decision": iteration.decision.value,
-        "guardrail": guardrail_of(evaluation.settings),
-        "coverage": metrics.coverage,
-        "tpr": metrics.true_positive_rate,
-        "tnr": metrics.true_negative_rate,
-        "interval": rate_intervals(metrics, fitted=fitted)["coverage"],
-        "definition": evaluation.topic.model_dump(mode="json"),
-        "recorded_at": iteration.created,
-        "by": iteration.by.value,
-    }
+    if current is not None and evaluation.prompt_set == current.fingerprint:
+        return Path(current.source).name
+    return f"{len(evaluation.keys):,} prompts, {evaluation.prompt_set[:8]}"
 
 
-def _cells(iteration: Iteration) -> list[str]:
+def _cells(iteration: Iteration, best: Container[int], baselines: Container[int]) -> list[str]:
     from guardtui.domain.figures import interval_text, rate_text
     from guardtui.domain.guardrail import guardrail_text
     from guardtui.domain.statistics import rate_intervals
 
-    evaluation = iteration.evaluation
+    evaluation, number = iteration.evaluation, iteration.number
     metrics, fitted = evaluation.metrics, evaluation.settings.has_fitted_threshold
     return [
-        str(iteration.number),
+        str(number),
+        "★" * (number in best) + "◆" * (number in baselines),
         iteration.decision.value,
         rate_text(metrics.coverage),
         interval_text(rate_intervals(metrics, fitted=fitted)["coverage"]),

@@ -48,6 +48,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "This machine": {
         "serve": ("serve.command", "Show the app in a browser on this machine."),
         "config": ("config", "List, check and change the settings."),
+        "agent": ("agent.command", "Describe guardtui to a coding agent."),
         "doctor": ("doctor.command", "Check the installation and report problems."),
     },
 }

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
+from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import Function, encoder_option
 from guardtui.domain.prompt_reading import Reading, Unlabelled
 
@@ -20,6 +23,27 @@ if TYPE_CHECKING:
     _WantedType = click.ParamType[float | str]
 else:  # older versions of click do not have it generic
     _WantedType = click.ParamType
+
+
+def exits(codes: Mapping[Exit, str]) -> Callable[[Function], Function]:
+    """Add to the help of a command what exit codes mean for it; `exits_of` returns them."""
+    general = {code: code.meaning for code in (Exit.DONE, Exit.BAD_INPUT, Exit.INTERRUPTED)}
+    every = sorted({**general, **codes}.items())
+    listed = " ".join(f"{int(code)}: {meaning}." for code, meaning in every)
+
+    def add(function: Function) -> Function:
+        function.__doc__ = f"{cleandoc(function.__doc__ or '')}\n\nExit code {listed}"
+        vars(function)["exits"] = codes
+        return function
+
+    return add
+
+
+def exits_of(command: click.Command) -> Mapping[Exit, str]:
+    """Return the exit codes that `exits` gave a command."""
+    codes: Mapping[Exit, str] = vars(command.callback).get("exits", {})
+    return codes
+
 
 FILE = click.Path(path_type=Path)
 """A path; the reader of the file reports errors, with better messages than click's."""
@@ -77,6 +101,19 @@ class RunOptions:
     ray: str | None = None
 
 
+def given_words(names: Collection[str]) -> tuple[str, ...]:
+    """Return the words of a command line that set these parameters of the current command."""
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            value = context.params[name]
+            for one in value if isinstance(value, tuple) else (value,):
+                words += [parameter.opts[0], str(one)]
+    return tuple(words)
+
+
 def prompts_option(function: Function) -> Function:
     """Add --prompts, which is required."""
     return click.option(
@@ -121,6 +158,14 @@ def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(reading=reading if given else None, **values)
 
     return command
+
+
+def reading_words(reading: Reading | None) -> list[str]:
+    """Return the options that give a reading, as words to show."""
+    if reading is None:
+        return []
+    words = {"--unlabelled": reading.unlabelled.value, "--sheet": reading.sheet}
+    return [word for option, value in words.items() if value for word in (option, value)]
 
 
 def sheet_option(function: Function) -> Function:

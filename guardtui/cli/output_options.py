@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,13 @@ from guardtui.cli.diagnostics import InputError
 from guardtui.cli.guardrail_options import Function
 from guardtui.cli.options import FILE
 from guardtui.cli.output import check_output
+
+if TYPE_CHECKING:
+    from guardtui.reports.base import PageRequest
+
+    _NameType = click.ParamType[str]
+else:  # older versions of click do not have it generic
+    _NameType = click.ParamType
 
 TEMPLATES = ("md", "table")
 """Formats of a file of instructions: text, with Markdown or without."""
@@ -30,6 +37,23 @@ class ReportOutput:
     variant: bool = False
 
 
+class ReportFormatName(_NameType):
+    """A name of a format: one of `choices`, or of another package."""
+
+    name = "format"
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        self.choices = choices
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name; fail for one that is a variant of another now."""
+        from guardtui.cli.spellings import FORMATS
+
+        if value in FORMATS:
+            raise click.UsageError(f"--format {value} is now --format {FORMATS[value]}")
+        return value
+
+
 def format_option(default: str, *, without: tuple[str, ...] = ()) -> Callable[[Function], Function]:
     """Return the options --format and those of variants; `without` are formats not in the help.
 
@@ -37,7 +61,7 @@ def format_option(default: str, *, without: tuple[str, ...] = ()) -> Callable[[F
     """
     from guardtui.reports.formats import FORMATS, VARIANTS
 
-    names = ", ".join(name for name in FORMATS if name not in without)
+    names = tuple(name for name in FORMATS if name not in without)
 
     def add(function: Function) -> Function:
         for name, variant in reversed(VARIANTS.items()):
@@ -47,10 +71,10 @@ def format_option(default: str, *, without: tuple[str, ...] = ()) -> Callable[[F
         return click.option(
             "--format",
             "format_name",
+            type=ReportFormatName(names),
             metavar="NAME",
-            callback=_refuse_former,
-            help=f"Format of the report: {names}. Default: that of the file's ending, or "
-            f"{default}.",
+            help=f"Format of the report: {', '.join(names)}. Default: that of the file's ending, "
+            f"or {default}.",
         )(function)
 
     return add
@@ -64,17 +88,6 @@ def format_choice(formats: Sequence[str]) -> Callable[[Function], Function]:
         type=click.Choice(formats),
         help="Format of the report (default: that of the file's ending, or table).",
     )
-
-
-def _refuse_former(
-    _context: click.Context, _option: click.Parameter, name: str | None
-) -> str | None:
-    """Return the name of a format. Raises UsageError for one that is a variant of another now."""
-    from guardtui.cli.spellings import FORMATS
-
-    if name in FORMATS:
-        raise click.UsageError(f"--format {name} is now --format {FORMATS[name]}")
-    return name
 
 
 def variants_of(values: dict[str, Any]) -> frozenset[str]:
@@ -97,6 +110,37 @@ def with_variants(outputs: list[ReportOutput], variants: Collection[str]) -> lis
                 f"{VARIANTS[name].option} is for the format {name}: add --format {name}"
             )
     return [replace(output, variant=output.format_name in variants) for output in outputs]
+
+
+def page_options(function: Function) -> Function:
+    """Add --more and --page, of which `page_of` makes a page."""
+    function = click.option(
+        "--page", type=click.IntRange(1), metavar="K", help="With --more: the page (default: 1)."
+    )(function)
+    return click.option(
+        "--more",
+        type=click.Choice(("fp", "fn", "broke", "fixed")),
+        help="With --format brief: a page of all false positives or negatives, or of the prompts "
+        "that broke or were fixed.",
+    )(function)
+
+
+def page_of(
+    name: str | None, number: int | None, outputs: Sequence[ReportOutput]
+) -> PageRequest | None:
+    """Return the page that --more and --page name, or None.
+
+    Raises `click.UsageError` if they do not fit each other or the outputs.
+    """
+    from guardtui.reports.base import PageRequest
+
+    if name is None:
+        if number is not None:
+            raise click.UsageError("--page is for --more: add --more fp, fn, broke or fixed")
+        return None
+    if not any(output.format_name == "brief" for output in outputs):
+        raise click.UsageError("--more is for the format brief: add --format brief")
+    return PageRequest(name, number or 1)
 
 
 def outputs_option(function: Function) -> Function:

@@ -35,7 +35,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     ├── ForeignError (2)            test cases of another tool
     ├── UnsavedError, HoldsSecretError, ExistsError    of the app
     │   and WordingError, WriterError, GuardrailError, ExperimentError (2),
-    │   HistoryError (2): IncompleteError (3), NotShownError (4)
+    │   HistoryError (2): IncompleteError (3), NotShownError (4), AgentError (2): OutdatedError
     └── SettingsError, FaultError, RefusedError        of the sandbox
 
 The package `scorer` is self-contained: its errors are not in this tree.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
 from guardtui.session.session import Iteration
+
+if TYPE_CHECKING:
+    from guardtui.advice.proposals import Proposal
 
 
 class ReportError(GuardtuiError):
@@ -100,6 +103,14 @@ class GateOutcome:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A page of a list of the brief report: `fp`, `fn`, `broke` or `fixed`; the first is 1."""
+
+    name: str
+    number: int = 1
+
+
 @dataclass(frozen=True, eq=False)
 class ReportInput:
     """Everything a report may show.
@@ -118,7 +129,12 @@ class ReportInput:
     `prompt_path` is the path by which others should find the prompt file, as relative to the folder
     where a command ran; "" is the path that the prompt set was read from. `gates` are the results
     of gates, and `measured_at` is the time of the verdicts, in ISO 8601 with its zone, or "".
-    `template` is the text of the model's template, or "".
+    `template` is the text of the model's template, or "". `iteration` is the number under which
+    `evaluation` is recorded, `next_command` the command line to run next, or "", and `more_command`
+    one that writes the brief report again. With a `page` that report is only this page of a list.
+    `ideas` are the best measured edits, None if they were not measured; `no_ideas` says why there
+    are none, or "". `doubt` says in a sentence why the verdicts may be of another definition, or
+    is "".
     """
 
     topic: Topic
@@ -143,9 +159,16 @@ class ReportInput:
     gates: tuple[GateOutcome, ...] = ()
     measured_at: str = ""
     template: str = ""
+    doubt: str = ""
     name: str = ""
     baseline_title: str = ""
     baseline_prompts: PromptSet | None = None
+    iteration: int | None = None
+    next_command: str = ""
+    more_command: str = ""
+    page: PageRequest | None = None
+    ideas: tuple[Proposal, ...] | None = None
+    no_ideas: str = ""
 
     @property
     def baseline_name(self) -> str:
@@ -257,7 +280,8 @@ class ReportInput:
     @property
     def cautions(self) -> tuple[str, ...]:
         """Why the rates may mislead, a sentence each, without foreign text."""
-        return () if self.example_prompts is None else (self.example_prompts.sentence,)
+        examples = self.example_prompts
+        return tuple(filter(None, (self.doubt, "" if examples is None else examples.sentence)))
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:

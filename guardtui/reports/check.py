@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from guardtui.advice.lint_advice import Advice
 from guardtui.domain.figures import count_text
@@ -15,9 +15,14 @@ from guardtui.domain.targets import ExportTarget, refusals
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, line_breaks
 from guardtui.reports.formats import render
-from guardtui.reports.json_data import encode
+from guardtui.reports.json_data import Count, Omitted, encode
 from guardtui.reports.sarif_log import SarifResult, SarifRule, sarif_log
-from guardtui.reports.survey_document import survey_document, survey_json
+from guardtui.reports.survey_document import (
+    LabelNext,
+    NearDuplicates,
+    labels_next,
+    survey_document,
+)
 
 if TYPE_CHECKING:
     from guardtui.advice.prompt_set import Survey
@@ -90,16 +95,23 @@ def definition_remarks(path: str, topic: Topic, target: ExportTarget) -> list[Re
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class CheckData:
+    """What is wrong or doubtful; the last two are omitted without valid prompts."""
+
+    errors: Count
+    warnings: Count
+    findings: Sequence[Remark]
+    near_duplicates: Annotated[NearDuplicates | None, Omitted]
+    label_next: Annotated[list[LabelNext] | None, Omitted]
+
+
 def check_json(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
     """Return the findings, and what was found in the prompt set, as JSON."""
-    data: dict[str, object] = {
-        "errors": sum(remark.severity == "error" for remark in remarks),
-        "warnings": sum(remark.severity != "error" for remark in remarks),
-        "findings": remarks,
-    }
-    if surveyed is not None:
-        data |= survey_json(surveyed)
-    return encode("check", data)
+    errors = sum(remark.severity == "error" for remark in remarks)
+    near = None if surveyed is None else NearDuplicates.of(surveyed)
+    spots = None if surveyed is None else labels_next(surveyed)
+    return encode("check", CheckData(errors, len(remarks) - errors, remarks, near, spots))
 
 
 def check_table(remarks: Sequence[Remark], surveyed: Survey | None) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from guardtui.domain.topic import describe_changes
 from guardtui.domain.verdicts import Outcome, is_wrong
 from guardtui.reports.base import ReportInput
 from guardtui.reports.glossary import CHANGE_TERMS, RATE_TERMS
-from guardtui.reports.json_data import RATE_KEYS, Measured
+from guardtui.reports.json_data import Measured, by_key
 from guardtui.reports.rates import rates_table
 from guardtui.session.evaluation_refs import Mistakes, RecordedEvaluation, mistake_keys
 
@@ -61,21 +62,63 @@ _GROUPS = {
 }
 
 
-def mistakes_data(before: Side, after: Side) -> dict[str, Any]:
-    """Return the comparison of A and B by mistakes, for JSON."""
-    return {
-        "a": _side_data(before),
-        "b": _side_data(after),
-        "deltas": {RATE_KEYS[name]: delta for name, delta in _deltas(before, after).items()},
-        "sentence": _sentence(before, after),
-        "caveats": list(_caveats(before, after)),
-    } | {
-        group: [
-            {"prompt": text, "line": line, "was": was or None, "now": now or None}
-            for text, line, was, now in prompts
-        ]
-        for group, prompts in _prompts(before, after).items()
-    }
+@dataclass(frozen=True, slots=True)
+class SideData:
+    """One of the two compared."""
+
+    name: str
+    profile: str
+    topic: str
+    intent: str
+    measured: Measured
+
+    @classmethod
+    def of(cls, side: Side) -> SideData:
+        """Return a side."""
+        measured = Measured.of(side.metrics, fitted=_fitted(side))
+        return cls(side.name, side.profile, *_topic(side), measured)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedMistake:
+    """A prompt with its outcome in A and in B; null for what is not known."""
+
+    prompt: str | None
+    line: int | None
+    was: str | None
+    now: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MistakesData:
+    """The comparison of A and B by their mistakes, for one of which nothing else is known."""
+
+    a: SideData
+    b: SideData
+    deltas: dict[str, float | None]
+    sentence: str
+    caveats: tuple[str, ...]
+    mistakes_only_in_b: list[ComparedMistake]
+    mistakes_only_in_a: list[ComparedMistake]
+    mistakes_in_both: list[ComparedMistake]
+
+    @classmethod
+    def of(cls, before: Side, after: Side) -> MistakesData:
+        """Return the comparison of A and B by mistakes."""
+        return cls(
+            a=SideData.of(before),
+            b=SideData.of(after),
+            deltas=by_key(_deltas(before, after)),
+            sentence=_sentence(before, after),
+            caveats=tuple(_caveats(before, after)),
+            **{
+                group: [
+                    ComparedMistake(text, line, was or None, now or None)
+                    for text, line, was, now in prompts
+                ]
+                for group, prompts in _prompts(before, after).items()
+            },
+        )
 
 
 def mistakes_document(before: Side, after: Side) -> Document:
@@ -207,14 +250,3 @@ def _outcome(side: Side, key: int) -> str:
 
 def _fitted(side: Side) -> bool:
     return isinstance(side, RecordedEvaluation) and side.evaluation.settings.has_fitted_threshold
-
-
-def _side_data(side: Side) -> dict[str, Any]:
-    topic, intent = _topic(side)
-    return {
-        "name": side.name,
-        "profile": side.profile,
-        "topic": topic,
-        "intent": intent,
-        "measured": Measured.of(side.metrics, fitted=_fitted(side)),
-    }

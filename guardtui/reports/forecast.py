@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -25,12 +25,14 @@ from guardtui.domain.document import (
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text, interval_text, rate_text
+from guardtui.domain.forecast_record import CalibrationBin, Repeats, WrongVerdicts
 from guardtui.domain.guardrail import ScannerSettings, guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import Interval
+from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered
 from guardtui.reports.formats import render as render_document
-from guardtui.reports.json_data import encode, guardrail_of
+from guardtui.reports.json_data import Count, MeasuredGuardrail, Rate, Share, encode
 from guardtui.session.session import Iteration
 
 if TYPE_CHECKING:
@@ -102,65 +104,134 @@ def render(report: RecordedForecast | RecordedTrust, format_name: str) -> str:
     """Return a report in the format of this name."""
     if isinstance(report, RecordedTrust):
         if format_name == "json":
-            return encode("trust", _trust_data(report))
+            return encode("trust", TrustData.of(report))
         return render_document(trust_document(report), format_name)
     if format_name == "json":
-        return encode("forecast", _data(report))
+        return encode("forecast", ForecastData.of(report))
     return render_document(forecast_document(report), format_name)
 
 
 # --- a forecast ---------------------------------------------------------------------------
 
 
-def _data(report: RecordedForecast) -> dict[str, Any]:
-    forecast, prompts = report.forecast, report.prompts
-    grounds, rates = forecast.grounds, forecast.rates
-    return {
-        "note": NOTE,
-        "guardrail": guardrail_of(grounds.settings),
-        "other_guardrails": [guardrail_of(other) for other in report.guardrail.others],
-        "definition": forecast.topic,
-        "prompt_file": prompts.source,
-        "prompt_set_fingerprint": forecast.prompt_set,
-        "grounds": {
-            "scans": grounds.scans,
-            "iterations": [other.number for other in report.scans],
-            "prompts": grounds.prompts,
-            "asked": grounds.asked,
-            "never_asked": grounds.never_asked,
-            "share_without_verdict": grounds.lost,
-            "asked_twice": {
-                "answers": grounds.repeats.pairs,
-                "differing": grounds.repeats.differing,
-            },
-            "doubts": list(grounds.doubts),
-        },
-        "expected": {"coverage": rates.coverage, "tpr": rates.tpr, "tnr": rates.tnr},
-        "compared_with": report.compared
-        and {"iteration": report.compared.number, "coverage": forecast.before},
-        "probability_better": rates.better,
-        "measured_by_iteration": report.measured and report.measured.number,
-        "expected_flips": float(np.nansum(forecast.changes)),
-        "flips": [_flip(report, row) for row in forecast.flips().tolist()],
-        "prompts": _prompts(report),
-    }
+@dataclass(frozen=True, slots=True)
+class GroundsData:
+    """What a forecast rests on."""
+
+    scans: Count
+    iterations: list[int]
+    prompts: Count
+    asked: Count
+    never_asked: Count
+    share_without_verdict: Share
+    asked_twice: Repeats
+    doubts: tuple[str, ...]
 
 
-def _prompts(report: RecordedForecast) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class ExpectedData:
+    """Expected rates, each null for a class without prompts."""
+
+    coverage: RateEstimate | None
+    tpr: RateEstimate | None
+    tnr: RateEstimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedWith:
+    """The newest scan of all prompts."""
+
+    iteration: int
+    coverage: Rate
+
+
+@dataclass(frozen=True, slots=True)
+class LikelyFlip:
+    """A prompt whose verdict is likely to change."""
+
+    line: int
+    prompt: str
+    probability: Share
+    was: str
+    expected: str
+    change: Literal["regression", "fix"]
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastPrompt:
+    """What is expected of a prompt; null where it has no verdict yet."""
+
+    line: int
+    prompt: str
+    should_trigger: bool
+    probability_triggered: Share
+    last_verdict: bool | None
+    probability_changed: Share | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastData:
+    """A forecast of the verdicts of a guardrail, made without a call; prompts as in the file."""
+
+    note: str
+    guardrail: MeasuredGuardrail
+    other_guardrails: tuple[MeasuredGuardrail, ...]
+    definition: Topic
+    prompt_file: str
+    prompt_set_fingerprint: str
+    grounds: GroundsData
+    expected: ExpectedData
+    compared_with: ComparedWith | None
+    probability_better: Share | None
+    measured_by_iteration: int | None
+    expected_flips: float
+    flips: list[LikelyFlip]
+    prompts: list[ForecastPrompt]
+
+    @classmethod
+    def of(cls, report: RecordedForecast) -> ForecastData:
+        """Return the content of a forecast's JSON."""
+        forecast, compared = report.forecast, report.compared
+        grounds, rates = forecast.grounds, forecast.rates
+        return cls(
+            note=NOTE,
+            guardrail=grounds.settings,
+            other_guardrails=report.guardrail.others,
+            definition=forecast.topic,
+            prompt_file=report.prompts.source,
+            prompt_set_fingerprint=forecast.prompt_set,
+            grounds=GroundsData(
+                scans=grounds.scans,
+                iterations=[other.number for other in report.scans],
+                prompts=grounds.prompts,
+                asked=grounds.asked,
+                never_asked=grounds.never_asked,
+                share_without_verdict=grounds.lost,
+                asked_twice=grounds.repeats,
+                doubts=tuple(grounds.doubts),
+            ),
+            expected=ExpectedData(rates.coverage, rates.tpr, rates.tnr),
+            compared_with=None
+            if compared is None
+            else ComparedWith(compared.number, forecast.before),
+            probability_better=rates.better,
+            measured_by_iteration=None if report.measured is None else report.measured.number,
+            expected_flips=float(np.nansum(forecast.changes)),
+            flips=[_flip(report, row) for row in forecast.flips().tolist()],
+            prompts=_prompts(report),
+        )
+
+
+def _prompts(report: RecordedForecast) -> list[ForecastPrompt]:
     """Return what is expected of each prompt, in the order of the file."""
     forecast, frame = report.forecast, report.prompts.frame
     duty = should_trigger(report.prompts.expected, forecast.topic.intent)
     answers = {int(Triggered.YES): True, int(Triggered.NO): False}
     return [
-        {
-            "line": line,
-            "prompt": prompt,
-            "should_trigger": should,
-            "probability_triggered": probability,
-            "last_verdict": answers.get(last),
-            "probability_changed": changed if last in answers else None,
-        }
-        for line, prompt, should, probability, last, changed in zip(
+        ForecastPrompt(
+            line, prompt, should, triggers, answers.get(last), changed if last in answers else None
+        )
+        for line, prompt, should, triggers, last, changed in zip(
             frame["line"].to_list(),
             frame["prompt"].to_list(),
             duty.tolist(),
@@ -172,19 +243,19 @@ def _prompts(report: RecordedForecast) -> list[dict[str, Any]]:
     ]
 
 
-def _flip(report: RecordedForecast, row: int) -> dict[str, Any]:
+def _flip(report: RecordedForecast, row: int) -> LikelyFlip:
     """Return the likely flip of a row."""
     forecast, frame = report.forecast, report.prompts.frame
-    fires = forecast.last[row] == Triggered.YES
+    fires = bool(forecast.last[row] == Triggered.YES)
     should = bool(should_trigger(report.prompts.expected, forecast.topic.intent)[row])
-    return {
-        "line": int(frame["line"][row]),
-        "prompt": str(frame["prompt"][row]),
-        "probability": float(forecast.changes[row]),
-        "from": _VERDICTS[Triggered.YES if fires else Triggered.NO],
-        "to": _VERDICTS[Triggered.NO if fires else Triggered.YES],
-        "change": "regression" if fires == should else "fix",
-    }
+    return LikelyFlip(
+        line=int(frame["line"][row]),
+        prompt=str(frame["prompt"][row]),
+        probability=float(forecast.changes[row]),
+        was=_VERDICTS[Triggered.YES if fires else Triggered.NO],
+        expected=_VERDICTS[Triggered.NO if fires else Triggered.YES],
+        change="regression" if fires == should else "fix",
+    )
 
 
 def forecast_document(report: RecordedForecast) -> Document:
@@ -277,11 +348,11 @@ def _flips(report: RecordedForecast) -> Iterator[Block]:
     )
     cells = tuple(
         (
-            f"{flip['probability']:.0%}",
-            flip["change"],
-            f"{flip['from']} → {flip['to']}",
-            str(flip["line"]),
-            Foreign(flip["prompt"]),
+            f"{flip.probability:.0%}",
+            flip.change,
+            f"{flip.was} → {flip.expected}",
+            str(flip.line),
+            Foreign(flip.prompt),
         )
         for flip in (_flip(report, row) for row in rows[:LIMIT])
     )
@@ -298,48 +369,99 @@ def _number(report: RecordedTrust, index: int) -> int:
     return report.guardrail.iterations[index].number
 
 
-def _trust_data(report: RecordedTrust) -> dict[str, Any]:
-    trust = report.trust
-    (held, intervals), (right, directions) = trust.intervals, trust.directions
-    return {
-        "summary": trust.summary,
-        "guardrail": guardrail_of(trust.settings),
-        "other_guardrails": [guardrail_of(group) for group in report.guardrail.others],
-        "engine": report.engine.guardrail.to_json() | {"threshold": report.engine.threshold},
-        "prompt_file": report.prompts.source,
-        "prompt_set_fingerprint": report.prompts.fingerprint,
-        "overall": {
-            "intervals": intervals,
-            "intervals_held": held,
-            "directions": directions,
-            "directions_right": right,
-            "wrong_verdicts": trust.wrong,
-        },
-        "scans": [_scan(report, check) for check in trust.checks],
-        "not_checked": [
-            {"iteration": _number(report, group.index), "reason": group.reason}
-            for group in trust.unchecked
-        ],
-        "calibration": list(trust.calibration),
-    }
+@dataclass(frozen=True, slots=True)
+class OverallTrust:
+    """How often forecasts came true."""
+
+    intervals: Count
+    intervals_held: Count
+    directions: Count
+    directions_right: Count
+    wrong_verdicts: WrongVerdicts
 
 
-def _scan(report: RecordedTrust, check: ScanCheck) -> dict[str, Any]:
-    return {
-        "iteration": _number(report, check.index),
-        "definition": check.topic,
-        "scanned_before": check.repeated,
-        "forecast_recorded": check.stored,
-        "prompts": check.prompts,
-        "coverage": {
-            "before": check.before,
-            "expected": check.expected,
-            "came_true": check.coverage,
-        },
-        "interval_held": check.inside,
-        "direction_right": check.direction,
-        "wrong_verdicts": check.wrong,
-    }
+@dataclass(frozen=True, slots=True)
+class CoverageOfScan:
+    """Coverage before a scan, as it was expected, and as it came true."""
+
+    before: Rate
+    expected: RateEstimate | None
+    came_true: Rate
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedScan:
+    """A scan compared with its forecast; null where there is nothing to compare."""
+
+    iteration: int
+    definition: Topic
+    scanned_before: bool
+    forecast_recorded: bool
+    prompts: Count
+    coverage: CoverageOfScan
+    interval_held: bool | None
+    direction_right: bool | None
+    wrong_verdicts: WrongVerdicts
+
+
+@dataclass(frozen=True, slots=True)
+class UncheckedData:
+    """A scan without a forecast."""
+
+    iteration: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrustData:
+    """Every scan of a guardrail compared with its forecast."""
+
+    summary: str
+    guardrail: MeasuredGuardrail
+    other_guardrails: tuple[MeasuredGuardrail, ...]
+    engine: MeasuredGuardrail
+    engine_threshold: Rate
+    prompt_file: str
+    prompt_set_fingerprint: str
+    overall: OverallTrust
+    scans: list[CheckedScan]
+    not_checked: list[UncheckedData]
+    calibration: tuple[CalibrationBin, ...]
+
+    @classmethod
+    def of(cls, report: RecordedTrust) -> TrustData:
+        """Return the content of the JSON on earlier scans and their forecasts."""
+        trust = report.trust
+        (held, intervals), (right, directions) = trust.intervals, trust.directions
+        return cls(
+            summary=trust.summary,
+            guardrail=trust.settings,
+            other_guardrails=report.guardrail.others,
+            engine=report.engine,
+            engine_threshold=report.engine.threshold,
+            prompt_file=report.prompts.source,
+            prompt_set_fingerprint=report.prompts.fingerprint,
+            overall=OverallTrust(intervals, held, directions, right, trust.wrong),
+            scans=[_scan(report, check) for check in trust.checks],
+            not_checked=[
+                UncheckedData(_number(report, scan.index), scan.reason) for scan in trust.unchecked
+            ],
+            calibration=trust.calibration,
+        )
+
+
+def _scan(report: RecordedTrust, check: ScanCheck) -> CheckedScan:
+    return CheckedScan(
+        iteration=_number(report, check.index),
+        definition=check.topic,
+        scanned_before=check.repeated,
+        forecast_recorded=check.stored,
+        prompts=check.prompts,
+        coverage=CoverageOfScan(check.before, check.expected, check.coverage),
+        interval_held=check.inside,
+        direction_right=check.direction,
+        wrong_verdicts=check.wrong,
+    )
 
 
 def trust_document(report: RecordedTrust) -> Document:

@@ -113,6 +113,11 @@ FORMATS: dict[str, ReportFormat] = {
         "a log that 'inspect view' opens, with every sample",
         "guardtui.reports.inspect_log",
     ),
+    "brief": ReportFormat(
+        "brief.json",
+        "8 kB for an agent: figures, judgement, mistakes, next step",
+        "guardtui.reports.brief",
+    ),
 }
 """The built-in formats, those for readers first; other packages may add more."""
 

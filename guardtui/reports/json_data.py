@@ -1,14 +1,13 @@
 """The JSON of all reports and commands: one encoder, one version, and the shapes that they share.
 
-What is written are dataclasses; pydantic encodes them, and makes the schema of the report on an
-evaluation from them.
+What is written are dataclasses; pydantic encodes them, and makes the schemas in guardtui/schemas/
+from them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Annotated, Any
 
@@ -37,6 +36,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Rate = Annotated[
     float | None, Field(ge=0, le=1, description="From 0 to 1; null where it is undefined.")
 ]
+Omitted = Field(exclude_if=lambda value: value is None or value is False)
+"""A field that is omitted where it is None or False."""
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -73,6 +74,30 @@ class Counts:
     def of(cls, metrics: Metrics) -> Counts:
         """Return the counts of metrics."""
         return cls(*(getattr(metrics, count.name) for count in fields(cls)))
+
+
+@dataclass(frozen=True, slots=True)
+class CountsAndRates:
+    """Counts and rates of some prompts."""
+
+    tp: Count
+    tn: Count
+    fp: Count
+    fn: Count
+    errors: Count
+    open: Count
+    total: Count
+    coverage: Rate
+    tpr: Rate
+    tnr: Rate
+    accuracy: Rate
+    precision: Rate
+    f1: Rate
+
+    @classmethod
+    def of(cls, metrics: Metrics) -> CountsAndRates:
+        """Return the counts and rates of metrics."""
+        return cls(**asdict(Counts.of(metrics)), **asdict(Rates.of(metrics)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +162,20 @@ def by_key(values: Mapping[str, Any]) -> dict[str, Any]:
     return {RATE_KEYS[name]: value for name, value in values.items()}
 
 
-def encode(kind: str, data: object) -> str:
+def encode(kind: str, data: object, *, compact: bool = False) -> str:
     """Return a document of this kind as JSON: version, kind and generator, and then `data`.
 
-    `data` is a dataclass, or a mapping of such and other values. An entry of a list is one line.
-    Undefined values are null. The text is inert on a terminal: invisible characters are escaped,
-    and texts are unchanged once it is parsed. It ends with a line feed.
+    `data` is a dataclass, or a mapping of such and other values. An entry of a list is one line;
+    if it is to be `compact`, so is every other value, without blanks before it. Undefined values
+    are null. The text is inert on a terminal: invisible characters are escaped, and texts are
+    unchanged once it is parsed. It ends with a line feed.
     """
-    members = [f"  {dumps(name)}: {_value(value)}" for name, value in document(kind, data).items()]
+    indent = None if compact else 2
+    margin = " " * (indent or 0)
+    members = [
+        f"{margin}{dumps(name)}: {_value(value, indent)}"
+        for name, value in document(kind, data).items()
+    ]
     return "{\n" + ",\n".join(members) + "\n}\n"
 
 
@@ -160,50 +191,14 @@ def document(kind: str, data: object) -> dict[str, Any]:
     return head | fields
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, indent: int | None) -> str:
+    margin = " " * (indent or 0)
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[\n" + ",\n".join(f"    {dumps(entry)}" for entry in value) + "\n  ]"
-    return dumps(value, indent=2).replace("\n", "\n  ")
+        entries = ",\n".join(f"{2 * margin}{dumps(entry)}" for entry in value)
+        return f"[\n{entries}\n{margin}]"
+    return dumps(value, indent=indent).replace("\n", f"\n{margin}")
 
 
 @cache
 def _adapter(shape: Any) -> TypeAdapter[Any]:
     return TypeAdapter(shape)
-
-
-def schema(kind: str, shape: type, title: str) -> str:
-    """Return the JSON Schema of the documents of a kind, as text."""
-    made = _adapter(shape).json_schema(mode="serialization")
-    head = {
-        "schema_version": {"const": SCHEMA_VERSION},
-        "kind": {"const": kind},
-        "generator": {
-            "type": "object",
-            "properties": {"name": {"const": "guardtui"}, "version": {"type": "string"}},
-            "required": ["name", "version"],
-        },
-    }
-    whole = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:guardtui:{kind}:{SCHEMA_VERSION}",
-        "title": title,
-        "description": made["description"],
-        "type": "object",
-        "required": [*head, *made["required"]],
-        "properties": {**head, **made["properties"]},
-        "$defs": made["$defs"],
-    }
-    return json.dumps(_without_titles(whole), indent=2, ensure_ascii=False) + "\n"
-
-
-def _without_titles(value: Any) -> Any:
-    """Return a schema without the titles that pydantic makes of names."""
-    if isinstance(value, list):
-        return [_without_titles(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: _without_titles(item)
-        for key, item in value.items()
-        if not (key == "title" and isinstance(item, str) and "$schema" not in value)
-    }

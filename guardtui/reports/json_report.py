@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -11,7 +11,6 @@ from pydantic import Field
 from guardtui.domain.comparison import Change
 from guardtui.domain.estimates import Bounds, RateEstimate
 from guardtui.domain.forecast_record import CheckedCoverage
-from guardtui.domain.metrics import Metrics
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.significance import POWER, RESAMPLES, Significance, observed_changes
 from guardtui.domain.statistics import CONFIDENCE, Interval
@@ -36,7 +35,7 @@ from guardtui.reports.base import (
 from guardtui.reports.json_data import (
     RATE_KEYS,
     Count,
-    Counts,
+    CountsAndRates,
     Intervals,
     Measured,
     MeasuredGuardrail,
@@ -46,7 +45,6 @@ from guardtui.reports.json_data import (
     Share,
     by_key,
     encode,
-    schema,
 )
 from guardtui.session.session import Iteration
 
@@ -98,25 +96,6 @@ class ChangedPrompt:
     actual: Actual
     was: str
     line: Line
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Counts and rates of a category."""
-
-    tp: Count
-    tn: Count
-    fp: Count
-    fn: Count
-    errors: Count
-    open: Count
-    total: Count
-    coverage: Rate
-    tpr: Rate
-    tnr: Rate
-    accuracy: Rate
-    precision: Rate
-    f1: Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,11 +293,12 @@ class EvaluationData:
     coverage_bounds: Annotated[
         Bounds | None, _said("How far coverage can still move; null if all verdicts are known.")
     ]
+    cautions: Annotated[tuple[str, ...], _said("Why the figures may mislead, a sentence each.")]
     examples_in_prompts: Annotated[ExamplesInPrompts | None, _said("Null if no example is one.")]
     errors: Annotated[list[Mistake], _said("Prompts that were asked and have no verdict.")]
     regressions: Annotated[list[ChangedPrompt], _said("Right in the baseline and wrong now.")]
     fixes: Annotated[list[ChangedPrompt], _said("Wrong in the baseline and right now.")]
-    by_category: dict[str, Group]
+    by_category: dict[str, CountsAndRates]
     intervals: Intervals
     comparison: Annotated[ComparisonData | None, _said("Null without a baseline.")]
     guardrail: MeasuredGuardrail
@@ -349,11 +329,6 @@ def write(report: ReportInput) -> str:
     return encode(KIND, evaluation_data(report))
 
 
-def report_schema() -> str:
-    """Return the JSON Schema of the report, the text of report.schema.json."""
-    return schema(KIND, EvaluationData, "Report on an evaluation by guardtui")
-
-
 def evaluation_data(report: ReportInput) -> EvaluationData:
     """Return the content of the report."""
     evaluation, mirror = report.evaluation, mirrored(report)
@@ -378,11 +353,12 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         flip_check=report.checked,
         forecast_before=_forecast_before(report),
         coverage_bounds=report.coverage_bounds,
+        cautions=report.cautions,
         examples_in_prompts=_examples_in_prompts(report),
         errors=_mistakes(report, Outcome.ERROR),
         regressions=_changed(report, Change.REGRESSION),
         fixes=_changed(report, Change.FIX),
-        by_category={name: _group(group) for name, group in report.by_category.items()},
+        by_category={name: CountsAndRates.of(group) for name, group in report.by_category.items()},
         intervals=Intervals.of(metrics, fitted=settings.has_fitted_threshold),
         comparison=_comparison(report),
         guardrail=settings,
@@ -399,10 +375,6 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         best_of_series=report.series,
         results=list(report.rows()),
     )
-
-
-def _group(metrics: Metrics) -> Group:
-    return Group(**asdict(Counts.of(metrics)), **asdict(Rates.of(metrics)))
 
 
 def _operating_point(report: ReportInput) -> OperatingPoint | None:

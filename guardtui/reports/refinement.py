@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import polars as pl
+from pydantic import Field
 
+from guardtui.advice.candidates import CandidateKind
 from guardtui.advice.objective import CONFIDENCE
-from guardtui.advice.proposals import Proposal
+from guardtui.advice.proposals import ForecastChange, Proposal
 from guardtui.advice.search import SearchResult
 from guardtui.domain.definition_changes import definition_edits
 from guardtui.domain.document import (
@@ -29,9 +31,17 @@ from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import measured_by
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.separation import SeparationChange
 from guardtui.domain.topic import Topic
 from guardtui.reports.formats import render as render_document
-from guardtui.reports.json_data import encode
+from guardtui.reports.json_data import (
+    Count,
+    CountsAndRates,
+    MeasuredGuardrail,
+    Rate,
+    Share,
+    encode,
+)
 
 _ENDED = {
     "budget": "the time is used up",
@@ -53,7 +63,7 @@ class Refinement:
 def render(refinement: Refinement, format_name: str) -> str:
     """Return the report in the format of this name."""
     if format_name == "json":
-        return encode("refinement", _data(refinement))
+        return encode("refinement", RefinementData.of(refinement))
     return render_document(refine_document(refinement), format_name)
 
 
@@ -182,74 +192,136 @@ def _measured(refinement: Refinement) -> str:
     return f"Search: {text}; {_ENDED[result.ended]}." if refinement.searched else f"{text}."
 
 
-def _data(refinement: Refinement) -> dict[str, Any]:
-    result = refinement.result
-    lines = refinement.prompts.frame["line"]
-    best = result.best
-    return {
-        "guardrail": refinement.result.settings.guardrail.to_json()
-        | {
-            "threshold": refinement.result.settings.threshold,
-            "threshold_source": refinement.result.settings.threshold_source,
-        },
-        "prompts": refinement.prompts.source,
-        "measured_on": {
-            "source": result.rows.source,
-            "prompts": len(result.rows.chosen_on),
-            "held_out": len(result.rows.held_out),
-            "notes": list(result.rows.notes),
-        },
-        "topic": result.topic,
-        "before": _metrics(result.before),
-        "confidence": CONFIDENCE,
-        "proposals": [_proposal(proposal, lines) for proposal in result.advised],
-        "proposal": None if best is None else _proposal(best, lines),
-        "no_proposal": None
-        if best is not None
-        else {
-            "reason": _no_proposal(result),
-            "rejected": _proposal(result.proposals[0], lines) if result.proposals else None,
-        },
-        "search": {
-            "seconds": result.seconds,
-            "measured": result.measured,
-            "ended": result.ended,
-        }
-        if refinement.searched
-        else None,
-    }
+# --- for programs -------------------------------------------------------------------------
 
 
-def _proposal(proposal: Proposal, lines: pl.Series) -> dict[str, Any]:
-    held = proposal.held_out
-    return {
-        "topic": proposal.topic,
-        "kinds": [str(kind) for kind in proposal.kinds],
-        "changes": list(proposal.changes),
-        "gain": proposal.gain.value,
-        "interval": [proposal.gain.low, proposal.gain.high],
-        "likely": proposal.gain.likely,
-        "forecast": proposal.forecast,
-        "separation": proposal.separation,
-        "level": proposal.level,
-        "before": _metrics(proposal.before),
-        "after": _metrics(proposal.after),
-        "held_out": None
-        if held is None
-        else {"before": _metrics(held.before), "after": _metrics(held.after), "gain": held.gain},
-        "left_out_lines": lines.gather(proposal.left_out).to_list(),
-        "fixed_lines": lines.gather(proposal.fixes).to_list(),
-        "broken_lines": lines.gather(proposal.regressions).to_list(),
-    }
+@dataclass(frozen=True, slots=True)
+class MeasuredOn:
+    """The prompts that edits were measured on."""
+
+    source: str
+    prompts: Count
+    held_out: Count
+    notes: tuple[str, ...]
 
 
-def _metrics(metrics: Metrics) -> dict[str, Any]:
-    return {
-        "coverage": metrics.coverage,
-        "true_positive_rate": metrics.true_positive_rate,
-        "true_negative_rate": metrics.true_negative_rate,
-        "tp": metrics.tp,
-        "tn": metrics.tn,
-        "fp": metrics.fp,
-        "fn": metrics.fn,
-    }
+@dataclass(frozen=True, slots=True)
+class HeldOutData:
+    """A proposal on prompts that had no part in the choice."""
+
+    before: CountsAndRates
+    after: CountsAndRates
+    gain: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalData:
+    """A definition with its gain of coverage; lines are those of the prompt file."""
+
+    topic: Topic
+    kinds: tuple[CandidateKind, ...]
+    changes: tuple[str, ...]
+    gain: float
+    interval: tuple[float, float]
+    likely: bool
+    forecast: ForecastChange | None
+    separation: SeparationChange | None
+    level: float | None
+    before: CountsAndRates
+    after: CountsAndRates
+    held_out: HeldOutData | None
+    left_out_lines: list[int]
+    fixed_lines: list[int]
+    broken_lines: list[int]
+
+    @classmethod
+    def of(cls, proposal: Proposal, lines: pl.Series) -> ProposalData:
+        """Return a proposal; `lines` are those of all prompts."""
+        held, gain = proposal.held_out, proposal.gain
+        return cls(
+            topic=proposal.topic,
+            kinds=proposal.kinds,
+            changes=proposal.changes,
+            gain=gain.value,
+            interval=(gain.low, gain.high),
+            likely=gain.likely,
+            forecast=proposal.forecast,
+            separation=proposal.separation,
+            level=proposal.level,
+            before=CountsAndRates.of(proposal.before),
+            after=CountsAndRates.of(proposal.after),
+            held_out=None
+            if held is None
+            else HeldOutData(
+                CountsAndRates.of(held.before), CountsAndRates.of(held.after), held.gain
+            ),
+            left_out_lines=lines.gather(proposal.left_out).to_list(),
+            fixed_lines=lines.gather(proposal.fixes).to_list(),
+            broken_lines=lines.gather(proposal.regressions).to_list(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoProposal:
+    """Why nothing is proposed, and the best definition that was not."""
+
+    reason: str
+    rejected: ProposalData | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchData:
+    """How a search ended."""
+
+    seconds: float
+    measured: Count
+    ended: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefinementData:
+    """Proposed edits of a topic; nothing was applied."""
+
+    guardrail: MeasuredGuardrail
+    threshold: Rate
+    threshold_source: str
+    prompts: Annotated[str, Field(description="The prompt file.")]
+    measured_on: MeasuredOn
+    topic: Topic
+    before: CountsAndRates
+    confidence: Annotated[Share, Field(description="Of the intervals of gains.")]
+    proposals: list[ProposalData]
+    proposal: Annotated[ProposalData | None, Field(description="The best; null if none is.")]
+    no_proposal: NoProposal | None
+    search: Annotated[SearchData | None, Field(description="Null if single edits were measured.")]
+
+    @classmethod
+    def of(cls, refinement: Refinement) -> RefinementData:
+        """Return the content of a refinement's JSON."""
+        result, settings = refinement.result, refinement.result.settings
+        lines = refinement.prompts.frame["line"]
+        best, rows = result.best, result.rows
+        rejected = next(iter(result.proposals), None)
+        return cls(
+            guardrail=settings,
+            threshold=settings.threshold,
+            threshold_source=settings.threshold_source,
+            prompts=refinement.prompts.source,
+            measured_on=MeasuredOn(
+                rows.source, len(rows.chosen_on), len(rows.held_out), tuple(rows.notes)
+            ),
+            topic=result.topic,
+            before=CountsAndRates.of(result.before),
+            confidence=CONFIDENCE,
+            proposals=[ProposalData.of(proposal, lines) for proposal in result.advised],
+            proposal=None if best is None else ProposalData.of(best, lines),
+            no_proposal=None
+            if best is not None
+            else NoProposal(
+                _no_proposal(result),
+                None if rejected is None else ProposalData.of(rejected, lines),
+            ),
+            search=SearchData(result.seconds, result.measured, result.ended)
+            if refinement.searched
+            else None,
+        )

@@ -6,11 +6,11 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from guardtui.files.output_files import OutputSet
 from guardtui.reports.csv_report import csv_text
-from guardtui.reports.json_data import encode
+from guardtui.reports.json_data import Count, Omitted, encode
 from guardtui.scorer.aggregate import ScorerSummary
 from guardtui.scorer.registry import is_registered, registry_info
 from guardtui.scorer.types import Score, is_unscored
@@ -102,91 +102,164 @@ def scores_csv(report: ScoreReport) -> str:
 # --- programs -----------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class MetricsData:
+    """Metrics of a scorer over samples, by name; `params` are those that a metric was made with."""
+
+    of: str
+    reducer: str | None
+    scored: Count
+    unscored: Count
+    values: dict[str, Any]
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupData:
+    """Metrics over the rows with the same value in the column that groups them."""
+
+    name: str
+    rows: Count
+    metrics: list[MetricsData]
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerData:
+    """A scorer with its metrics; rows are scored, without a value, declined, or errors."""
+
+    name: str
+    expression: str
+    metadata: dict[str, Any]
+    scored: Count
+    unscored: Count
+    declined: Count
+    errors: Count
+    metrics: list[MetricsData]
+    groups: list[GroupData]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRow:
+    """A row by one scorer; `value` is null without a score, infinities are texts."""
+
+    line: int
+    id: str
+    epoch: int
+    scorer: str
+    status: Literal["scored", "unscored", "declined", "error"]
+    value: Any
+    answer: Any
+    explanation: Any
+    reason: Any
+    score_metadata: Any
+    error: str | None
+    input: str
+    target: tuple[str, ...]
+    output: str
+    choices: Annotated[tuple[str, ...] | None, Omitted]
+    input_messages: Annotated[Any, Omitted]
+    metadata: Annotated[Any, Omitted]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoresData:
+    """Scores of a model's outputs; `asked` answers of models were requested, `known` cached."""
+
+    file: str
+    rows: Count
+    samples: Count
+    group: str | None
+    cluster: str | None
+    models: Sequence[str]
+    roles: Mapping[str, Sequence[str]]
+    asked: Count
+    known: Count
+    scorers: list[ScorerData]
+    results: list[ScoredRow]
+
+
 def scores_json(report: ScoreReport) -> str:
     """Return JSON, one line per entry of `results`; see `encode`.
 
     NaN is null; infinities are the texts "inf" and "-inf".
     """
     outputs = report.outputs
-    data = {
-        "file": outputs.source,
-        "rows": len(outputs),
-        "samples": outputs.samples,
-        "group": report.group,
-        "cluster": report.cluster,
-        "models": report.models,
-        "roles": report.roles,
-        "asked": report.asked,
-        "known": report.found,
-        "scorers": [_judge(summary) for summary in report.results],
-        "results": [_row(report, *scored) for scored in report.rows()],
-    }
+    data = ScoresData(
+        file=outputs.source,
+        rows=len(outputs),
+        samples=outputs.samples,
+        group=report.group,
+        cluster=report.cluster,
+        models=report.models,
+        roles=report.roles,
+        asked=report.asked,
+        known=report.found,
+        scorers=[_judge(summary) for summary in report.results],
+        results=[_row(report, *scored) for scored in report.rows()],
+    )
     return encode("scores", data)
 
 
-def _judge(result: ScorerResult) -> dict[str, Any]:
+def _judge(result: ScorerResult) -> ScorerData:
     scores = result.scores
-    return {
-        "name": scores.judge.name,
-        "expression": scores.judge.expression,
-        "metadata": scorer_metadata(scores.judge),
-        "scored": scores.scored,
-        "unscored": scores.unscored,
-        "declined": scores.declined,
-        "errors": len(scores.errors),
-        "metrics": _summaries(result.summaries),
-        "groups": [
-            {"name": group.name, "rows": group.rows, "metrics": _summaries(group.summaries)}
+    return ScorerData(
+        name=scores.judge.name,
+        expression=scores.judge.expression,
+        metadata=scorer_metadata(scores.judge),
+        scored=scores.scored,
+        unscored=scores.unscored,
+        declined=scores.declined,
+        errors=len(scores.errors),
+        metrics=_summaries(result.summaries),
+        groups=[
+            GroupData(group.name, group.rows, _summaries(group.summaries))
             for group in result.groups
         ],
-    }
+    )
 
 
-def _summaries(summaries: Sequence[ScorerSummary]) -> list[dict[str, Any]]:
+def _summaries(summaries: Sequence[ScorerSummary]) -> list[MetricsData]:
     return [
-        {
-            "of": summary.name,
-            "reducer": summary.reducer,
-            "scored": summary.scored,
-            "unscored": summary.unscored,
-            "values": {name: json_value(metric.value) for name, metric in summary.metrics.items()},
-            "params": {
+        MetricsData(
+            of=summary.name,
+            reducer=summary.reducer,
+            scored=summary.scored,
+            unscored=summary.unscored,
+            values={name: json_value(metric.value) for name, metric in summary.metrics.items()},
+            params={
                 name: json_value(dict(metric.params))
                 for name, metric in summary.metrics.items()
                 if metric.params
             },
-        }
+        )
         for summary in summaries
     ]
 
 
 def _row(
     report: ScoreReport, row: int, result: ScorerResult, score: Score | None, error: str
-) -> dict[str, Any]:
+) -> ScoredRow:
     outputs = report.outputs
-    entry: dict[str, Any] = {
-        "line": outputs.lines[row],
-        "id": outputs.ids[row],
-        "epoch": outputs.epochs[row],
-        "scorer": result.scores.judge.name,
-        "status": _status(score, error),
+    messages = outputs.input_messages[row] if outputs.input_messages else None
+    return ScoredRow(
+        line=outputs.lines[row],
+        id=outputs.ids[row],
+        epoch=outputs.epochs[row],
+        scorer=result.scores.judge.name,
+        status=_status(score, error),
         **{part: None if score is None else json_value(getattr(score, part)) for part in PARTS},
-        "score_metadata": None if score is None else json_value(score.metadata),
-        "error": error or None,
-        "input": outputs.inputs[row],
-        "target": list(outputs.targets[row]),
-        "output": outputs.outputs[row],
-    }
-    if outputs.choices[row]:
-        entry["choices"] = list(outputs.choices[row])
-    if outputs.input_messages and outputs.input_messages[row]:
-        entry["input_messages"] = json_value(outputs.input_messages[row])
-    if outputs.metadata:
-        entry["metadata"] = json_value(outputs.metadata_of(row))
-    return entry
+        score_metadata=None if score is None else json_value(score.metadata),
+        error=error or None,
+        input=outputs.inputs[row],
+        target=outputs.targets[row],
+        output=outputs.outputs[row],
+        choices=outputs.choices[row] or None,
+        input_messages=json_value(messages) if messages else None,
+        metadata=json_value(outputs.metadata_of(row)) if outputs.metadata else None,
+    )
 
 
-def _status(score: Score | None, error: str) -> str:
+def _status(score: Score | None, error: str) -> Literal["scored", "unscored", "declined", "error"]:
     if error:
         return "error"
     if score is None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
 
 from guardtui.domain.document import (
     Block,
@@ -17,6 +20,7 @@ from guardtui.domain.document import (
     Section,
 )
 from guardtui.domain.figures import count_text
+from guardtui.reports.json_data import Count
 
 if TYPE_CHECKING:
     from guardtui.advice.prompt_set import LabelSuggestion, Survey
@@ -42,47 +46,83 @@ def survey_document(survey: Survey) -> Document | None:
     return Document("The prompt set", (), tuple(sections)) if sections else None
 
 
-def survey_json(survey: Survey) -> dict[str, Any]:
-    """Return the survey as JSON types; lines are those of the file."""
-    lines = survey.prompts.frame["line"].to_list()
-    texts = survey.prompts.prompts
-    labels = survey.prompts.expected.tolist()
+@dataclass(frozen=True, slots=True)
+class SurveyedPrompt:
+    """A labelled prompt, with its line in the file."""
 
-    def prompt(row: int) -> dict[str, Any]:
-        return {"line": int(lines[row]), "expected": labels[row], "prompt": str(texts[row])}
+    line: int
+    expected: bool
+    prompt: str
 
-    duplicates = survey.duplicates
-    return {
-        "near_duplicates": {
-            "cosine": duplicates.near,
-            "total": duplicates.total,
-            "contradicting": duplicates.contradicting,
-            "compared": duplicates.among,
-            "exact": duplicates.exact,
-            "pairs": [
-                {
-                    "cosine": round(pair.cosine, 4),
-                    "contradicts": pair.contradicts,
-                    "first": prompt(pair.first),
-                    "second": prompt(pair.second),
-                }
-                for pair in duplicates.pairs
-            ],
-        },
-        "label_next": [
-            {
-                "score": round(suggestion.score, 4),
-                "rare_label": suggestion.wanted,
-                "labels_nearby": {
-                    "true": round(suggestion.belong, 3),
-                    "false": round(suggestion.others, 3),
-                },
-                "unsure": suggestion.near_threshold,
-                "prompts": [prompt(row) for row in suggestion.rows],
-            }
-            for suggestion in survey.spots
-        ],
-    }
+    @classmethod
+    def of(cls, survey: Survey, row: int) -> SurveyedPrompt:
+        """Return the prompt of a row."""
+        prompts = survey.prompts
+        return cls(
+            int(prompts.frame["line"][row]), bool(prompts.expected[row]), str(prompts.prompts[row])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NearPair:
+    """Two prompts that are nearly the same."""
+
+    cosine: float
+    contradicts: Annotated[bool, Field(description="Whether their labels differ.")]
+    first: SurveyedPrompt
+    second: SurveyedPrompt
+
+
+@dataclass(frozen=True, slots=True)
+class NearDuplicates:
+    """Pairs of prompts with a cosine of at least `cosine`, the nearest first."""
+
+    cosine: float
+    total: Count
+    contradicting: Count
+    compared: Annotated[Count, Field(description="Prompts that were compared.")]
+    exact: Annotated[bool, Field(description="Whether no pair of them can be missed.")]
+    pairs: list[NearPair]
+
+    @classmethod
+    def of(cls, survey: Survey) -> NearDuplicates:
+        """Return the near-duplicates of a prompt set."""
+        found = survey.duplicates
+        pairs = [
+            NearPair(
+                round(pair.cosine, 4),
+                pair.contradicts,
+                SurveyedPrompt.of(survey, pair.first),
+                SurveyedPrompt.of(survey, pair.second),
+            )
+            for pair in found.pairs
+        ]
+        return cls(found.near, found.total, found.contradicting, found.among, found.exact, pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelNext:
+    """Prompts near which another label would be most useful."""
+
+    score: float
+    rare_label: bool
+    labels_nearby: dict[Literal["true", "false"], float]
+    unsure: Count
+    prompts: list[SurveyedPrompt]
+
+
+def labels_next(survey: Survey) -> list[LabelNext]:
+    """Return where labels would be most useful, the most useful first."""
+    return [
+        LabelNext(
+            score=round(spot.score, 4),
+            rare_label=spot.wanted,
+            labels_nearby={"true": round(spot.belong, 3), "false": round(spot.others, 3)},
+            unsure=spot.near_threshold,
+            prompts=[SurveyedPrompt.of(survey, row) for row in spot.rows],
+        )
+        for spot in survey.spots
+    ]
 
 
 def _near_duplicates(survey: Survey) -> Iterator[Block]:

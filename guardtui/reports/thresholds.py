@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import polars as pl
 
@@ -24,7 +23,17 @@ from guardtui.domain.guardrail import DECISION, ScannerSettings, measured_by
 from guardtui.domain.metrics import RATE_TITLES, Metrics
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.sweep import Best, Sweep, best_threshold
-from guardtui.reports.json_data import RATE_KEYS, Counts, Measured, Rates, encode, guardrail_of
+from guardtui.domain.topic import Intent
+from guardtui.reports.json_data import (
+    RATE_KEYS,
+    Count,
+    Counts,
+    Measured,
+    MeasuredGuardrail,
+    Rate,
+    Rates,
+    encode,
+)
 
 ROWS = 20
 """Approximate number of thresholds in the table, besides the best and the current one."""
@@ -90,44 +99,79 @@ def thresholds_csv(result: Thresholds) -> str:
 
 def thresholds_json(result: Thresholds) -> str:
     """Return the current threshold, the best one, and points of the curve."""
-    return encode("thresholds", _data(result))
+    return encode("thresholds", ThresholdsData.of(result))
 
 
-def _data(result: Thresholds) -> dict[str, Any]:
-    sweep, best, nearest = result.sweep, result.best, result.nearest
-    current = sweep.index(result.current)
-    kept = (current,) if best is None else (current, best.index)
-    return {
-        "guardrail": guardrail_of(result.settings),
-        "threshold_source": result.settings.threshold_source,
-        "prompts": result.prompts,
-        "intent": str(sweep.intent),
-        "floors": result.floors,
-        "thresholds": len(sweep),
-        "roc_area": sweep.roc_area,
-        "average_precision": sweep.average_precision,
-        "current": _at(sweep, result.current, fitted=result.settings.has_fitted_threshold),
-        "best": None if best is None else _best(best),
-        "nearest": None if nearest is None else _at(sweep, nearest),
-        "curve": [
-            {
-                "threshold": point.threshold,
-                "false_positive_rate": point.false_positive_rate,
-                "rates": Rates.of(point.metrics),
-                "counts": Counts.of(point.metrics),
-            }
-            for point in curve_points(sweep, keep=kept)
-        ],
-    }
+@dataclass(frozen=True, slots=True)
+class ThresholdPoint:
+    """What was measured at a threshold."""
+
+    threshold: float
+    measured: Measured
 
 
-def _at(sweep: Sweep, threshold: float, *, fitted: bool = False) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """A point of the ROC curve."""
+
+    threshold: float
+    false_positive_rate: Rate
+    rates: Rates
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdsData:
+    """Every threshold of a guardrail; `best` is null if none is within the floors."""
+
+    guardrail: MeasuredGuardrail
+    threshold_source: str
+    prompts: str
+    intent: Intent
+    floors: Floors
+    thresholds: Count
+    roc_area: float | None
+    average_precision: float | None
+    current: ThresholdPoint
+    best: ThresholdPoint | None
+    nearest: ThresholdPoint | None
+    curve: list[CurvePoint]
+
+    @classmethod
+    def of(cls, result: Thresholds) -> ThresholdsData:
+        """Return the content of the JSON on thresholds."""
+        sweep, best, nearest = result.sweep, result.best, result.nearest
+        current = sweep.index(result.current)
+        kept = (current,) if best is None else (current, best.index)
+        return cls(
+            guardrail=result.settings,
+            threshold_source=result.settings.threshold_source,
+            prompts=result.prompts,
+            intent=sweep.intent,
+            floors=result.floors,
+            thresholds=len(sweep),
+            roc_area=sweep.roc_area,
+            average_precision=sweep.average_precision,
+            current=_at(sweep, result.current, fitted=result.settings.has_fitted_threshold),
+            best=None
+            if best is None
+            else ThresholdPoint(best.threshold, Measured.of(best.metrics, fitted=True)),
+            nearest=None if nearest is None else _at(sweep, nearest),
+            curve=[
+                CurvePoint(
+                    point.threshold,
+                    point.false_positive_rate,
+                    Rates.of(point.metrics),
+                    Counts.of(point.metrics),
+                )
+                for point in curve_points(sweep, keep=kept)
+            ],
+        )
+
+
+def _at(sweep: Sweep, threshold: float, *, fitted: bool = False) -> ThresholdPoint:
     measured = Measured.of(sweep.metrics(sweep.index(threshold)), fitted=fitted)
-    return {"threshold": threshold, "measured": measured}
-
-
-def _best(best: Best) -> dict[str, Any]:
-    return {"threshold": best.threshold, "measured": Measured.of(best.metrics, fitted=True)}
+    return ThresholdPoint(threshold, measured)
 
 
 # --- for readers --------------------------------------------------------------------------

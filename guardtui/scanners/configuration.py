@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from guardtui.domain.errors import GuardtuiError
@@ -86,7 +86,11 @@ def _options(value: object) -> object:
     return value
 
 
-Models = Annotated[tuple[str, ...], BeforeValidator(_models)]
+Models = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_models),
+    WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}}),
+]
 Rate = Annotated[float, Field(gt=0, le=10_000)]
 Price = Annotated[float, Field(ge=0)]
 Budget = Annotated[float, Field(gt=0, le=1_000_000)]

@@ -19,8 +19,8 @@ from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.report_reader import (
     RecordedError,
     evaluation_of_document,
+    has_iterations,
     read_document,
-    recorded_topics,
 )
 from guardtui.session.series import series_of
 from guardtui.session.session import Decision, Iteration, Session
@@ -201,7 +201,7 @@ def _exists(path: Path) -> bool:
 def _in_session(topic: Path) -> bool:
     """Return whether the topic file has iterations, without creating files if it has none."""
     try:
-        return topic.name in recorded_topics(topic.parent)
+        return has_iterations(topic)
     except (OSError, ValueError):
         return False
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdict, VerdictColumns, Verdicts
@@ -73,6 +74,14 @@ class ExperimentRecord:
             expected=self.expected,
             verdicts=verdicts,
         )
+
+    @property
+    def text(self) -> str:
+        """What was tried, what came of it, and what it cost, in words."""
+        tried = count_text(len(self.candidates), "candidate")
+        kept = "" if self.kept is None else f", {self.kept} is kept"
+        ending = self.ending or "not finished"
+        return f"experiment of {tried}: {ending}{kept}; {count_text(self.calls, 'call')}"
 
     def is_of(self, guardrail: Guardrail) -> bool:
         """Return whether it is of a guardrail, whichever version of its model answered."""

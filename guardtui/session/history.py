@@ -15,7 +15,7 @@ from guardtui.domain.operating_point import as_rule
 from guardtui.domain.topic import Topic, describe_changes
 from guardtui.domain.words import WordPattern
 from guardtui.session.evaluation_codec import read_settings, settings_to_text
-from guardtui.session.session import Decision, Iteration
+from guardtui.session.session import Decision, Iteration, Session
 from guardtui.session.store import SessionStore
 
 MEASURED_AT_MOST = 20
@@ -138,6 +138,21 @@ def _with_origins(
             )
         complete.append(entry)
     return complete
+
+
+def best_and_baselines(session: Session) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the numbers of the best iterations and of the baselines, one of each guardrail."""
+    best, baselines, shown = set(), set(), session.shown
+    newest = {one.evaluation.settings.kind: one.evaluation.settings for one in session.iterations}
+    for settings in newest.values():
+        session.shown = settings
+        best |= {session.best}
+        baselines |= {session.baseline}
+    session.shown = shown
+    of_best, of_baselines = (
+        frozenset(one.number for one in found if one is not None) for found in (best, baselines)
+    )
+    return of_best, of_baselines
 
 
 def incomparable(first: HistoryEntry, second: HistoryEntry) -> str:

@@ -16,7 +16,7 @@ from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
 from guardtui.files.problems import FileError, read_bytes
-from guardtui.session.session_file import FILE, FOLDER, SessionFile
+from guardtui.session.session_file import FILE, FOLDER, SessionFile, followed
 
 _Value = TypeVar("_Value")
 
@@ -158,6 +158,12 @@ def _matched(part: object, topic: Topic) -> int:
         return -1
     names = ["description", *(f"example {k}" for k in range(1, len(topic.examples) + 1))]
     return names.index(_text(part))
+
+
+def has_iterations(topic: Path) -> bool:
+    """Return whether a topic file has iterations, without creating a session. Raises StoreError."""
+    file = followed(topic)
+    return file.name in recorded_topics(file.parent)
 
 
 def recorded_topics(folder: Path) -> list[str]:

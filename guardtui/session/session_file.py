@@ -40,9 +40,15 @@ _REMEDIES = {
 """Remedies of SQLite errors with a cause outside of the file itself, by primary result code."""
 
 
+def followed(topic_path: Path) -> Path:
+    """Return the topic file that a link leads to: a file has one session by all its names."""
+    is_link = os.path.islink(topic_path)  # noqa: PTH114 - without errors
+    return Path(os.path.realpath(topic_path)) if is_link else topic_path
+
+
 def session_file(topic_path: Path) -> Path:
     """Return the file with the sessions of the topic files of a folder."""
-    return topic_path.parent / FOLDER / FILE
+    return followed(topic_path).parent / FOLDER / FILE
 
 
 def has_session(topic_path: Path) -> bool:
@@ -82,8 +88,9 @@ class SessionFile:
             if not (reading and self.path.is_file()):
                 raise
             # Without a write-ahead log the file is complete and can be read without a lock file.
-            log = self.path.with_name(f"{FILE}-wal")
-            self._uri = f"{address}?mode=ro" if log.exists() else f"{address}?immutable=1"
+            log = change_signature(self.path.with_name(f"{FILE}-wal"))
+            is_complete = log is None or not log[1]
+            self._uri = f"{address}?{'immutable=1' if is_complete else 'mode=ro'}"
             self.writable = False
             self._require_current()
 

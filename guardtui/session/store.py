@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from guardtui.domain.topic import Topic
 from guardtui.session.draft_lock import DraftLock, forget, is_held
-from guardtui.session.session_file import DAMAGED, SessionFile
+from guardtui.session.session_file import DAMAGED, SessionFile, followed
 from guardtui.session.session_file import StoreError as StoreError
 from guardtui.session.stored_json import read_json
 
@@ -32,6 +32,17 @@ UNREADABLE = (
     zlib.error,
 )
 """Errors of values that no guardtui wrote."""
+
+
+class KeptElsewhereError(StoreError):
+    """Another program kept iterations, or kept them no longer, since they were read."""
+
+    def __init__(self, path: Path, numbers: Collection[int]) -> None:
+        which = ", ".join(f"#{number}" for number in numbers)
+        super().__init__(
+            f"{path}: another program decided on {which} meanwhile; nothing is changed\n"
+            "  look at the history, and decide again"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,7 @@ class SessionStore:
 
     def __init__(self, topic_path: Path, *, reading: bool = False) -> None:
         """Open or create the file; with `reading`, a read-only file is opened unchanged."""
+        topic_path = followed(topic_path)
         self._file = SessionFile(topic_path.parent, reading=reading)
         # A file name need not be valid text, which SQLite requires.
         self._topic_file = os.fsencode(topic_path.name).decode("utf-8", "backslashreplace")
@@ -208,29 +220,37 @@ class SessionStore:
                 f"{self.path}: an iteration cannot be read ({kind})\n  {DAMAGED}"
             ) from error
 
-    def decide(self, number: int, decision: Decision) -> None:
-        """Change the decision on an iteration."""
+    def decide(
+        self,
+        number: int,
+        decision: Decision,
+        known: Decision | None = None,
+        kept: Collection[int] | None = None,
+    ) -> Decision:
+        """Change the decision on an iteration; return the decision as it is then.
+
+        With `known`, another decision that somebody made meanwhile stays. With `kept`, raises
+        `KeptElsewhereError` if other iterations are kept than these.
+        """
         with self.transaction() as database:
+            if kept is not None:
+                rows = database.execute(
+                    "SELECT number FROM iteration WHERE session = ? AND decision = 'keep'",
+                    (self._session,),
+                )
+                if others := sorted(({int(row[0]) for row in rows} ^ {*kept}) - {number}):
+                    raise KeptElsewhereError(self.path, others)
+            (stored,) = database.execute(
+                "SELECT decision FROM iteration WHERE session = ? AND number = ?",
+                (self._session, number),
+            ).fetchone()
+            if known is not None and stored != known:
+                return type(decision)(stored)
             database.execute(
                 "UPDATE iteration SET decision = ? WHERE session = ? AND number = ?",
                 (decision.value, self._session, number),
             )
-
-    def keep_undecided(self, number: int) -> Decision:
-        """Keep an iteration unless an author or another process decided; return its decision."""
-        from guardtui.session.session import Decision
-
-        with self.transaction() as database:
-            database.execute(
-                "UPDATE iteration SET decision = ? "
-                "WHERE session = ? AND number = ? AND decision = ?",
-                (Decision.KEEP.value, self._session, number, Decision.UNDECIDED.value),
-            )
-            (decision,) = database.execute(
-                "SELECT decision FROM iteration WHERE session = ? AND number = ?",
-                (self._session, number),
-            ).fetchone()
-        return Decision(decision)
+        return decision
 
     # --- settings -------------------------------------------------------------------------
 

@@ -25,8 +25,7 @@ class UnknownPromptsError(FileError):
         super().__init__(
             topic_path,
             "no prompt set is known for this topic",
-            f"name one: guardtui {topic_path.name} --prompts FILE "
-            "(guardtui sample prints an example)",
+            "name one with --prompts FILE (guardtui sample prints an example)",
         )
 
 

@@ -7,22 +7,21 @@ import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from guardtui.domain.definition_changes import edit_names
-from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
+from guardtui.domain.prompt_reading import Reading
 from guardtui.files.change_signature import change_signature
+from guardtui.files.command_lines import command_line
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
 from guardtui.session.experiments import ExperimentLog
 from guardtui.session.prompt_file import (
     PromptFile,
-    reading_of,
     remember_reading,
+    usual_reading,
 )
 from guardtui.session.session import Decision, Iteration, Recorder, Session
-from guardtui.session.session_file import has_session
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.session.topic_places import usual_prompts
 
@@ -33,6 +32,16 @@ if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.large_sets.sample import Sample
+
+
+class DecidedElsewhereError(StoreError):
+    """Another program decided on an iteration since it was read."""
+
+    def __init__(self, path: Path, number: int, decision: Decision) -> None:
+        super().__init__(
+            f"{path}: another program decided on #{number} meanwhile: {decision.value}; nothing is "
+            "changed\n  look at the history, and decide again"
+        )
 
 
 def now() -> str:
@@ -72,8 +81,9 @@ class Workspace:
         # Of no file: the topic file may have changed since it was read.
         self._signature: tuple[int, int, int] | None = (0, 0, 0)
         self._seen: tuple[int, int, int] | None = self._signature
-        self.store.use_prompt_file(str(self.prompts_path.resolve()))
-        remember_reading(self.store, prompt_file.reading)
+        if str(self.prompts_path) != "-":  # standard input is there only once
+            self.store.use_prompt_file(str(self.prompts_path.resolve()))
+            remember_reading(self.store, prompt_file.reading)
 
     @classmethod
     def open(
@@ -89,7 +99,7 @@ class Workspace:
         """
         topic_file = load_topic(topic_path)
         chosen = prompts_path or usual_prompts(topic_path)
-        reading = reading or _usual_reading(topic_path, chosen)
+        reading = reading or usual_reading(topic_path, chosen)
         prompt_file = PromptFile(chosen, topic_file.topic.intent, reading)
         workspace = cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
         if workspace.sample is not None:
@@ -114,7 +124,7 @@ class Workspace:
     def whole_command(self) -> str:
         """The command that evaluates all prompts of the file."""
         topic, prompts = self.topic_file.path, self.prompts_path
-        return f"guardtui eval {quote(str(topic))} --prompts {quote(str(prompts))}"
+        return command_line("guardtui", "eval", topic, "--prompts", prompts)
 
     @property
     def prompts_refusal(self) -> str:
@@ -220,13 +230,20 @@ class Workspace:
         return self._noted(self.store.complete_iteration(iteration))
 
     def write_decision(self, iteration: Iteration, decision: Decision) -> Iteration:
-        """Write the decision on an iteration. As `write`."""
-        self.store.decide(iteration.number, decision)
+        """Write the decision on an iteration. As `write`.
+
+        Raises `DecidedElsewhereError`, and `KeptElsewhereError` for another iteration.
+        """
+        # What is the best, and so what is progress, depends on them.
+        kept = [one.number for one in self.session.iterations if one.decision is Decision.KEEP]
+        decided = self.store.decide(iteration.number, decision, iteration.decision, kept)
+        if decided is not decision:
+            raise DecidedElsewhereError(self.topic_file.path, iteration.number, decided)
         return self._noted(replace(iteration, decision=decision))
 
     def write_kept_unless_decided(self, iteration: Iteration) -> Iteration:
         """Write that an iteration is kept, unless somebody decided; as stored. As `write`."""
-        decision = self.store.keep_undecided(iteration.number)
+        decision = self.store.decide(iteration.number, Decision.KEEP, Decision.UNDECIDED)
         return self._noted(replace(iteration, decision=decision))
 
     def write_discarded(self, evaluation: Evaluation, recorded: Iteration | None) -> Iteration:
@@ -269,7 +286,13 @@ class Workspace:
 
         With `force`, a missing file is created again. Raises FileError.
         """
-        if topic != self.topic_file.topic or force or not self.topic_file.path.exists():
+        if topic == self.topic_file.topic and not force and self.topic_file.path.exists():
+            return
+        with contextlib.ExitStack() as alone:
+            # No other guardtui writes between the look at the file and its replacement. A session
+            # that cannot be written is no reason not to save.
+            with contextlib.suppress(StoreError):
+                alone.enter_context(self.store.transaction())
             self.topic_file = save_topic(
                 self.topic_file, topic, force=force, backup_folder=self._backups
             )
@@ -280,9 +303,14 @@ class Workspace:
         self.session.experiments = tuple(ExperimentLog(self.store).evaluations(topics))
 
     def pin(self, number: int | None) -> None:
-        """Compare with this iteration from now on (None: with the latest kept one)."""
-        self.session.pin(number)
+        """Compare with this iteration from now on (None: with the latest kept one).
+
+        Raises KeyError and StoreError; nothing is changed then.
+        """
+        if number is not None:
+            self.session.iteration(number)
         self.store.pin(number)
+        self.session.pin(number)
 
     def take_draft(self) -> None:
         """Continue with the offered draft, as an undoable edit. Raises StoreError."""
@@ -335,12 +363,3 @@ def _with_intent(file: TopicFile, prompts: PromptSet) -> TopicFile:
     if file.intent_given:
         return file
     return file.with_topic(file.topic.model_copy(update={"intent": prompts.intent}))
-
-
-def _usual_reading(topic_path: Path, prompts: Path) -> Reading:
-    """Return how these prompts were read if they were used last."""
-    if has_session(topic_path):
-        store = SessionStore(topic_path, reading=True)
-        if store.prompt_file() == str(prompts.resolve()):
-            return reading_of(store)
-    return AS_WRITTEN

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from guardtui.advice.candidates import Candidate, CandidateKind, same
-from guardtui.advice.experiment_candidates import EDITS, MOST, best_edits, with_subsets
+from guardtui.advice.experiment_candidates import (
+    EDITS,
+    MOST,
+    best_edits,
+    names,
+    new_examples,
+    with_subsets,
+)
 from guardtui.domain.topic import Topic, violations
 
 from .conftest import TOPIC, Bench
@@ -70,3 +77,22 @@ def test_edits_differ_by_what_they_add(bench: Bench) -> None:
     assert len({same(one.topic) for one in found}) == len(found)
     assert not any(violations(one.topic) for one in found)
     assert best_edits(bench.objective(), Topic(name="Tax"), stopped=lambda: True) is None
+
+
+def test_names_tell_candidates_of_one_description_apart() -> None:
+    new = ("When is tax due?", TOPIC.examples[0])
+    found = with_subsets(TOPIC, [wording("Taxes", new), wording("Tax advice", TOPIC.examples)])
+    shown = names(TOPIC, found)
+    assert len({*shown}) == len(found)
+    assert shown[0] == "description 1, examples a, 1: “Taxes”"
+    assert "description 2, examples 1, 2: “Tax advice”" in shown
+    assert "description as it is, examples a, 1" in shown
+    assert new_examples(TOPIC, found) == {"When is tax due?": "a"}
+
+
+def test_letters_go_on_after_z_and_edits_of_the_engine_have_none() -> None:
+    many = [wording(f"{n}", tuple(f"{n} {k}" for k in range(5))) for n in range(6)]
+    letters = [*new_examples(TOPIC, many).values()]
+    assert (letters[25:28], len({*letters})) == (["z", "a2", "b2"], 30)
+    edit = replace(many[0], kind=CandidateKind.ADD_EXAMPLE, change="Add example 3")
+    assert (names(TOPIC, [edit]), new_examples(TOPIC, [edit])) == (["Add example 3"], {})

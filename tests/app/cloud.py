@@ -166,6 +166,16 @@ class Cloud:
         async with ManagementClient(settings.management(), clock=self.clock) as client:
             await apply(client, load_topic(path).topic, "sandbox")
 
+    async def reworded_elsewhere(self, name: str, description: str) -> None:
+        """Have somebody else give a topic a new text, which the profile does not have."""
+        settings = AirsSettings.load({}, self.environment, NO_FILE)
+        async with ManagementClient(settings.management(), clock=self.clock) as client:
+            topic = await client.topic(name)
+            assert topic is not None
+            await client.update_topic(
+                topic.topic_id, name, description, topic.examples, active=topic.active
+            )
+
 
 def remote(cloud: Cloud, environment: dict[str, str] | None = None, **options: Any) -> Remote:
     variables = cloud.environment if environment is None else environment

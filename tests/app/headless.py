@@ -17,6 +17,8 @@ from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 
+NO_SERVICE = RemoteOptions(environment={}, config=Path("/nonexistent/config.json"))
+
 
 @dataclass
 class ScriptedAuthor:
@@ -111,6 +113,7 @@ class Loop:
         scanner: LocalScanner | None = None,
         prompts: Path | None = None,
         jobs: TaskJobs | None = None,
+        remote: RemoteOptions = NO_SERVICE,
     ) -> None:
         workspace = Workspace.open(path, prompts)
         self.author, self.jobs = ScriptedAuthor(list(answers)), jobs or TaskJobs()
@@ -118,7 +121,7 @@ class Loop:
         self.services = Services(
             workspace,
             self.scanner,
-            RemoteOptions(environment={}, config=Path("/nonexistent/config.json")),
+            remote,
             (),
             self.author,
             self.jobs,

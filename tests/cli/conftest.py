@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from guardtui.cli import diagnostics
 from guardtui.cli.main import cli, main
@@ -110,6 +113,7 @@ def command(capfd: pytest.CaptureFixture[str]) -> Run:
         )
         out, err = capfd.readouterr()
         assert "Traceback" not in err
+        check_document(out)
         return Result(code, out, err)
 
     return run_
@@ -139,6 +143,19 @@ def run_process(folder: Path, environment: dict[str, str]) -> Run:
         return Result(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
 
     return run_
+
+
+@contextlib.contextmanager
+def full_disk(size: int = 8192) -> Iterator[None]:
+    """Have no file grow beyond so many bytes, as on a disk that is full."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 _SIGNALS = tuple(
@@ -187,4 +204,25 @@ def run_here(arguments: Sequence[str], folder: Path, environment: Mapping[str, s
             wrapper.detach()
     assert isinstance(code, int)
     assert "Traceback" not in texts[1]
+    check_document(texts[0])
     return Result(code, *texts)
+
+
+def check_document(text: str) -> None:
+    """Check a JSON document that a command printed against the schema of its kind."""
+    if not re.match(r'\{\s*"schema_version"', text):
+        return
+    document = json.loads(text)
+    _schemas()[document["kind"]].validate(document)
+
+
+@cache
+def _schemas() -> dict[str, Draft202012Validator]:
+    """The schema of each kind of document."""
+    paths = (ROOT / "guardtui" / "schemas").glob("*.json")
+    schemas = [json.loads(path.read_text("utf-8")) for path in paths]
+    return {
+        schema["properties"]["kind"]["const"]: Draft202012Validator(schema)
+        for schema in schemas
+        if "kind" in schema.get("properties", {})
+    }

@@ -153,7 +153,8 @@ def test_a_full_disk_is_reported(folder: Path, environment: dict[str, str]) -> N
 
 _INTERRUPTED = """
 import signal, sys
-from guardtui.cli import inputs, main
+from guardtui.cli import main
+from guardtui.files import inputs
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever runs the tests may ignore it
 inputs.load_inputs = lambda *parts, **more: signal.raise_signal(signal.SIGINT)
 sys.exit(main.main(sys.argv[1:]))
@@ -175,7 +176,8 @@ def test_interrupting_exits_130(folder: Path, environment: dict[str, str]) -> No
 
 _LEFT = """
 import os, signal, sys
-from guardtui.cli import inputs, main
+from guardtui.cli import main
+from guardtui.files import inputs
 from guardtui.scanners.local import scanner
 place, number = sys.argv[1], signal.Signals[sys.argv[2]]
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -226,7 +228,7 @@ def test_a_signal_ends_it_tidily(
 @pytest.mark.process
 def test_a_signal_that_is_ignored_stays_so(folder: Path, environment: dict[str, str]) -> None:
     script = (
-        "import signal, sys; from guardtui.cli import main, inputs\n"
+        "import signal, sys; from guardtui.cli import main; from guardtui.files import inputs\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"  # as nohup has it
         "real = inputs.load_inputs\n"
         "def load(*parts): signal.raise_signal(signal.SIGHUP); return real(*parts)\n"

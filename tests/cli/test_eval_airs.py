@@ -21,11 +21,13 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.session.report_reader import recorded_topics
+from guardtui.session.session import Iteration
+from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
 from tests.guardrails import airs_settings
 from tests.sessions import Scanned
 
-from .conftest import NEGATIVE, POSITIVE, Result, Run
+from .conftest import NEGATIVE, POSITIVE, Result, Run, full_disk
 
 pytest.importorskip("aiohttp")
 
@@ -72,6 +74,20 @@ class Cloud:
 
         asyncio.run(applied())
 
+    def reword(self, description: str) -> None:
+        """Give the topic a new text that the profile does not have."""
+        settings = AirsSettings.load({}, self.all, Path("/nonexistent/config.json"))
+
+        async def reworded() -> None:
+            async with ManagementClient(settings.management()) as client:
+                topic = await client.topic("Tax advice")
+                assert topic is not None
+                await client.update_topic(
+                    topic.topic_id, topic.topic_name, description, topic.examples, active=True
+                )
+
+        asyncio.run(reworded())
+
     def faults(self, **settings: Any) -> None:
         assert self.ask("faults", settings)[0] == 200
 
@@ -113,6 +129,31 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
     revision = document["guardrail"].pop("revision")
     assert document["guardrail"] == {"kind": "airs", "profile": "sandbox", "sandbox": True}
     assert re.fullmatch(r"\d+ \([0-9a-f-]{36}\)", revision)
+
+
+def test_report_and_exit_code_stay_where_the_session_cannot_be_written(
+    cloud: Cloud, run: Run
+) -> None:
+    cloud.apply()
+    run(*NAMED, **cloud.all)
+    sessions = session_file(cloud.folder / "topic.yaml")
+    before = sessions.read_bytes()
+    with full_disk():
+        done = run(
+            *NAMED,
+            "--fresh",
+            "--record",
+            "--min-coverage",
+            "0.9",
+            "--require-significant",
+            **cloud.all,
+        )
+    assert done.code == 4
+    assert "Coverage is" in done.out
+    (line,) = [line for line in done.err.splitlines() if "not recorded" in line]
+    assert line.startswith("warning: not recorded: ")
+    assert line.endswith("; check the disk, and free some space on it")
+    assert sessions.read_bytes() == before
 
 
 def test_more_than_five_requests_at_once_come_with_what_throttling_does(
@@ -169,18 +210,113 @@ def test_errors_that_are_allowed(cloud: Cloud, run: Run) -> None:
     assert "run the same command again without --fresh" in refused.err
 
 
-def test_a_definition_that_is_not_deployed_has_a_warning(cloud: Cloud, run: Run) -> None:
-    before = run(*NAMED, **cloud.all)
-    assert "warning: profile sandbox does not have this definition" in before.err
-    assert "no verdict on the topic" in before.err
-    assert before.code == 3
+def rewrite(cloud: Cloud, old: str, new: str) -> None:
+    path = cloud.folder / "topic.yaml"
+    path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
+
+
+def iterations(cloud: Cloud) -> list[Iteration]:
+    return SessionStore(cloud.folder / "topic.yaml").iterations()
+
+
+@pytest.mark.parametrize("more", [(), ("--record",), ("--fresh",), ("--flips",)])
+def test_a_profile_with_another_definition_is_not_scanned(
+    cloud: Cloud, run: Run, more: tuple[str, ...]
+) -> None:
     cloud.apply()
-    done = run(*NAMED, "--no-record", **cloud.all)
-    assert done.err == f"{COUNT} calls for {COUNT} prompts\n"
-    # Without a service account nothing is looked up, and one prompt tells which revision judges.
+    rows = [f"{text} {n},{label},block" for n in range(3) for texts, label in
+            ((POSITIVE, "true"), (NEGATIVE, "false")) for text in texts]  # fmt: skip
+    (cloud.folder / "prompts.csv").write_text(
+        "\n".join(["prompt,expected,intent", *rows, ""]), "utf-8"
+    )
+    assert run(*NAMED, **cloud.all).code == 0
+    asked = cloud.prompts["asked"]["total"]
+    rewrite(cloud, "personal income", "business")
+    done = run(*NAMED, *more, **cloud.all)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith(
+        "error: profile sandbox has another definition: it has revision 1 of the topic; from there "
+        "to the file: description −7 bytes\n"
+        "  nothing was scanned\n"
+        "  to deploy this one: guardtui topics apply topic.yaml --guardrail airs:sandbox\n"
+        "  to measure that of the profile: guardtui topics get 'Tax advice' --guardrail "
+        "airs:sandbox > deployed.yaml && guardtui eval deployed.yaml --prompts prompts.csv "
+        "--guardrail airs:sandbox\n"
+    )
+    assert cloud.prompts["asked"]["total"] == asked
+    assert len(iterations(cloud)) == 1
+
+
+def test_the_definition_of_a_profile_is_measured_as_the_refusal_says(
+    cloud: Cloud, run: Run
+) -> None:
+    cloud.apply()
+    rewrite(cloud, "personal income", "business")
+    get = run("topics", "get", "Tax advice", "--guardrail", "airs:sandbox", **cloud.all)
+    (cloud.folder / "deployed.yaml").write_text(get.out, "utf-8")
+    done = run("eval", "deployed.yaml", *NAMED[2:], **cloud.all)
+    assert (done.code, "recorded as #0" in done.err) == (0, True)
+    (recorded,) = SessionStore(cloud.folder / "deployed.yaml").iterations()
+    assert "personal income" in recorded.evaluation.topic.description
+    assert iterations(cloud) == []
+
+
+def test_a_profile_without_the_topic_or_with_an_older_text_says_so(cloud: Cloud, run: Run) -> None:
+    def refusal() -> str:
+        done = run(*NAMED, **cloud.all)
+        assert (done.code, done.out, cloud.prompts["asked"]["total"]) == (2, "", 0)
+        assert "topics get" not in done.err  # there is no text of it that AIRS shows
+        return done.err
+
+    assert "another definition: the tenant does not have the topic" in refusal()
+    assert run("topics", "create", "topic.yaml", "--guardrail", "airs:sandbox", **cloud.all)[0] == 0
+    assert "another definition: it does not have the topic" in refusal()
+    cloud.apply()
+    assert run("topics", "list", "--guardrail", "airs:sandbox", **cloud.all).code == 0
+    cloud.reword("Advice on business tax")
+    rewrite(cloud, "Advice on filing personal income tax returns", "Advice on business tax")
+    assert "it has revision 1 of the topic, whose text is another" in refusal()
+
+
+def test_verdicts_of_an_unknown_text_are_recorded_only_on_request(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    sent = cloud.all | {"GUARDTUI_CACHE": str(cloud.folder / "another machine")}
+    cloud.reword("Advice on business tax")
+    doubt = (
+        "whether the profile has this definition is unknown: it has revision 1 of the topic, whose "
+        "text AIRS does not show"
+    )
+    done = run(*NAMED, "-o", "r.json", "-o", "r.md", "-o", "-", **sent)
+    assert done.code == 0
+    assert f"warning: profile sandbox: {doubt}\n" in done.err
+    assert f"\nnot recorded: {doubt}\n  --record records it, if you know that it has\n" in done.err
+    sentence = f"W{doubt[1:]}."
+    assert sentence in " ".join(done.out.split())
+    assert json.loads((cloud.folder / "r.json").read_text("utf-8"))["cautions"] == [sentence]
+    assert sentence in (cloud.folder / "r.md").read_text("utf-8")
+    assert iterations(cloud) == []
+    vouched = run(*NAMED, "--record", **sent)
+    assert (vouched.code, "recorded as #0" in vouched.err) == (0, True)
+    assert len(iterations(cloud)) == 1
+
+
+def test_without_a_service_account_verdicts_are_recorded_with_a_caution(
+    cloud: Cloud, run: Run
+) -> None:
+    cloud.apply()
+    # One prompt tells which revision judges.
     blind = run(*NAMED, **cloud.scans)
     assert blind.code == 0
-    assert blind.err.startswith(f"up to {COUNT} calls for {COUNT} prompts: the first shows")
+    doubt = (
+        "whether the profile has this definition is unknown: no service account is set, so it is "
+        "not looked up"
+    )
+    assert blind.err == (
+        f"warning: profile sandbox: {doubt}\n"
+        f"up to {COUNT} calls for {COUNT} prompts: the first shows what is cached\n"
+        "recorded as #0 (keep)\n"
+    )
+    assert f"W{doubt[1:]}." in " ".join(blind.out.split())
     asked = cloud.prompts["asked"]["total"]
     assert run(*NAMED, **cloud.scans).out == blind.out
     assert cloud.prompts["asked"]["total"] == asked + 1
@@ -329,6 +465,7 @@ def test_a_profile_with_several_places_is_scanned_all_the_same(cloud: Cloud, run
     done = run(*NAMED, **cloud.all)
     assert done.code == 0
     assert "choose one of entry 1; entry 2" in done.err
+    assert "\nnot recorded: whether the profile has this definition is unknown" in done.err
     assert f"{COUNT} calls for {COUNT} prompts" in done.err
 
 

@@ -116,9 +116,90 @@ def test_the_cost_is_asked_and_a_better_wording_is_proven_kept_and_recorded(
     # The same again takes the recorded verdicts, and the cached ones.
     again = run(*tried(service, "--yes", "--format", "md"), **home)
     assert again.code == 0
+    assert ": 0 to " in again.err  # the cached ones are no calls
+    assert store.template(current.settings.guardrail.template)
     assert "with 0 calls" in again.out
     assert "Proven, not kept yet" in again.out
     assert "with 95% confidence for all candidates together" in again.out
+
+
+def test_a_list_of_wordings_is_tried_and_candidates_have_names_of_their_own(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    examples = ["What can I deduct from my tax?", "When is my tax return due?"]
+    entries = [{"description": GOOD, "examples": examples}, "Taxes"]
+    (folder / "mine.json").write_text(json.dumps(entries), "utf-8")
+    ours = options(service, "--wordings", "mine.json", "--yes")
+    done = run(*ours, "--format", "json", **home)
+    assert done.code == 0, done.err
+    tried = json.loads(done.out)["candidates"]
+    assert tried[0]["topic"]["examples"] == examples
+    assert {"entry 1 of mine.json", "entry 2 of mine.json"} <= {one["origin"] for one in tried}
+    assert len({one["name"] for one in tried}) == len(tried)
+    table = " ".join(run(*ours, **home).out.split())
+    assert f"description 1, examples a, b: “{GOOD[:50]}" in table
+    assert f"New examples: a “{examples[0]}”, b “{examples[1]}”." in table
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('["Taxes", {"description": 1}]', "entry 2: not a description, nor an object with one"),
+        ('["Taxes", "Taxes"]', "entry 2: the same as entry 1"),
+        (json.dumps(["x" * 251]), "entry 1: description has 251 bytes"),
+    ],
+)
+def test_invalid_wordings_end_it_before_anything_is_asked(
+    run: Run, service: str, home: dict[str, str], folder: Path, content: str, problem: str
+) -> None:
+    (folder / "mine.json").write_text(content, "utf-8")
+    done = run(*options(service, "--wordings", "mine.json", "--yes"), **home)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: mine.json: {problem}")
+    assert '\n  write [{"description": "…", "examples": ["…", "…"]}' in done.err
+    assert stats(service)["requests"] == 0
+
+
+def test_a_proven_candidate_is_recorded_once_and_kept_by_the_command_that_is_shown(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    done = run(*tried(service, "--yes"), **home)
+    assert done.code == 0, done.err
+    hint = "candidate recorded as #1; to keep it: guardtui "
+    (line,) = (line for line in done.err.splitlines() if line.startswith(hint))
+    assert hint in run(*tried(service, "--yes"), **home).err  # the same one, not another
+    words = line.removeprefix(hint).split()
+    assert words == ["history", "keep", "topic.yaml", "--iteration", "1", "--anyway"]
+    kept = run(*words, **home)
+    assert kept.code == 0, kept.err
+    store = SessionStore(folder / "topic.yaml")
+    assert [iteration.decision.value for iteration in store.iterations()] == ["keep", "keep"]
+    description = store.iterations()[1].evaluation.topic.description
+    assert description in (folder / "topic.yaml").read_text("utf-8")
+
+
+def test_prompts_that_a_column_holds_out_are_tried_and_shown_nowhere(
+    run: Run, service: str, home: dict[str, str], folder: Path
+) -> None:
+    header, *rows = (folder / "prompts.csv").read_text("utf-8").splitlines()
+    held_out = [n for n in range(COUNT) if n % 3 == 0]
+    split = [f"{row},{'test' if n in held_out else 'train'}" for n, row in enumerate(rows)]
+    (folder / "prompts.csv").write_text("\n".join([f"{header},split", *split, ""]), "utf-8")
+    with writing(said(PROPOSALS)) as server:
+        arguments = with_writer(service, server.url, "--yes", "--wordings", "mine.txt")
+        done = run(*arguments, **keys(home, service, server.url))
+    assert done.code in (0, 4), done.err
+    assert f"; {len(held_out)} prompts held out by the column split: asked for the" in done.err
+    assert json.loads(done.out)["prompts"] == COUNT - len(held_out)
+    (message,) = server.requests
+    sent = json.dumps(message, ensure_ascii=False)
+    assert not [n for n in held_out if rows[n].split('"')[1] in sent]
+    log = ExperimentLog(SessionStore(folder / "topic.yaml"))
+    (record,) = log.experiments()
+    for number, columns in log.verdicts(record).items():
+        asked = ~columns.not_asked
+        assert asked[held_out].all() if number == 0 else not asked[held_out].any()
+        assert asked.any()
 
 
 def test_wordings_that_prove_nothing_exit_with_4(
@@ -136,9 +217,11 @@ def test_wordings_that_prove_nothing_exit_with_4(
 def test_a_limit_of_calls_stops_it_and_resume_goes_on(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:
-    first = run(*tried(service, "--calls", "150"), **home)
+    more = ("--unlabelled", "leave-out", "--format", "md")
+    first = run(*tried(service, "--calls", "150", *more), **home)
     assert first.code == 3
     assert "not completed: the limit of 150 calls is reached" in first.err
+    assert "--prompts prompts.csv --unlabelled leave-out --format md --guardrail " in first.err
     assert "--experiment --resume" in first.err
     mentioned = run(*tried(service), **home)
     assert "is unfinished: --resume goes on with it" in mentioned.err

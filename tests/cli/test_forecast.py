@@ -85,9 +85,9 @@ def test_likely_flips_say_whether_they_would_be_fixes(run: Run, scanned: Scanned
     changes = {flip["line"]: flip for flip in found["flips"]}
     for flip in changes.values():
         assert flip["probability"] > 0.5
-        assert flip["from"] != flip["to"]
+        assert flip["was"] != flip["expected"]
         should = found["prompts"][flip["line"] - 2]["should_trigger"]
-        assert (flip["change"] == "fix") == (should == (flip["to"] == "triggered"))
+        assert (flip["change"] == "fix") == (should == (flip["expected"] == "triggered"))
     assert {2, 5} <= set(changes)
     assert {flip["change"] for flip in changes.values()} == {"fix"}
     table = run(*COMMAND).out
@@ -311,7 +311,7 @@ def test_trust_holds_every_later_scan_against_its_forecast(run: Run, scanned: Sc
     assert overall["intervals"] == 3
     assert overall["intervals_held"] == sum(one["interval_held"] for one in found["scans"])
     assert sum(group["prompts"] for group in found["calibration"]) == 180
-    assert found["engine"]["threshold"] is None  # fitted to each definition
+    assert found["engine_threshold"] is None  # fitted to each definition
     assert found["summary"].startswith(
         f"The 95 % interval of coverage held in {overall['intervals_held']} of 3 scans"
     )

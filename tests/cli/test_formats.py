@@ -25,6 +25,7 @@ SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.js
         ("r.md", "md"),
         ("r.json", "json"),
         ("r.airs.json", "airs-json"),
+        ("r.brief.json", "brief"),
         ("r.litellm.yaml", "litellm"),
         ("r.csv", "csv"),
         ("results.tsv", "tsv"),

@@ -104,6 +104,6 @@ def test_a_guardrail_is_checked(run: Run, folder: Path, home: dict[str, str]) ->
     done = run("guardrails", "check", "mine", "--set", "retries=0", "--json", **home)
     assert done.code == 3
     document = json.loads(done.out)
-    assert (document["ok"], document["fact"]["state"]) == (False, "failed")
+    assert (document["ok"], document["facts"][0]["state"]) == (False, "failed")
     assert run("guardrails", "check", "engine", **home).out.startswith("ok: engine: ")
     assert run("guardrails", "check", "airs:prod", **home).code == 2

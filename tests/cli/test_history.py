@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
+from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.files.topic_files import load_topic
+from guardtui.session.experiments import ExperimentLog, ExperimentRecord
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
-from tests.cli.conftest import Run
+from tests.cli.conftest import Result, Run, full_disk
+from tests.guardrails import airs_settings
 
 TOPIC = """# mine
 name: Tax
@@ -27,6 +34,7 @@ FIRST, BETTER, WORSE = (
     "Income tax, tax refunds and tax returns",
     "Bread, dragons and cakes",
 )
+SET = b"prompt,expected\nincome tax,true\nbread,false\n"
 EVAL = ("eval", "t.yaml", "--prompts", "t.csv", "--set", "encoder=static", "--threshold", "0.3")
 
 
@@ -44,6 +52,15 @@ def write(description: str) -> None:
     Path("t.yaml").write_text(TOPIC.format(description))
 
 
+def run_named(run: Run, result: Result) -> Result:
+    """Run the command of a decision that a message names."""
+    line = re.search(r"'guardtui (history .*?)'", result.err)
+    assert line is not None, result.err
+    done = run(*shlex.split(line[1]))
+    assert done.code == 0, done.err
+    return done
+
+
 def listed(run: Run, *words: str) -> list[dict[str, Any]]:
     result = run("history", "list", "t.yaml", "--format", "json", *words)
     assert result.code == 0
@@ -55,7 +72,9 @@ def test_loop_of_edit_eval_keep_and_discard_without_the_app(run: Run, topic: Pat
     assert "recorded as #0 (keep)" in run(*EVAL, "--record").err
     assert "recorded already: #0 (keep)" in run(*EVAL, "--record").err
     write(BETTER)
-    assert "recorded as #1\n" in run(*EVAL, "--record").err
+    undecided = run(*EVAL, "--record")
+    assert "recorded as #1\n" in undecided.err
+    assert "kept as #1" in run_named(run, undecided).err
     kept = run("history", "keep", "t.yaml", "--format", "json")
     assert (kept.code, json.loads(kept.out)["iterations"][0]["decision"]) == (0, "keep")
     write(WORSE)
@@ -64,7 +83,7 @@ def test_loop_of_edit_eval_keep_and_discard_without_the_app(run: Run, topic: Pat
     assert (refused.code, refused.out) == (4, "")
     assert "#2 is not kept: worse than #1" in refused.err
     assert "--anyway" in refused.err
-    assert "back to #1" in run("history", "discard", "t.yaml").err
+    assert "back to #1" in run_named(run, refused).err
     assert topic.read_text() == TOPIC.format(BETTER)
     found = listed(run)
     assert [(one["number"], one["decision"], one["by"]) for one in found] == [
@@ -74,10 +93,28 @@ def test_loop_of_edit_eval_keep_and_discard_without_the_app(run: Run, topic: Pat
     ]
     assert list(found[0]) == [
         *("number", "decision", "guardrail", "coverage", "tpr", "tnr", "interval"),
-        *("definition", "recorded_at", "by"),
+        *("definition", "recorded_at", "by", "prompt_set", "best", "baseline"),
     ]
     assert "nothing to discard: #1 is the best" in run("history", "discard", "t.yaml").err
     assert run("export", "t.yaml", "--iteration", "2").code == 0
+
+
+def test_gain_that_is_not_demonstrable_is_neither_kept_nor_discarded_without_a_flag(
+    run: Run, topic: Path
+) -> None:
+    run(*EVAL, "--record")
+    write("Dragons and a train")
+    run(*EVAL, "--record")
+    asked = run("history", "discard", "t.yaml")
+    assert (asked.code, asked.out) == (2, "")
+    assert "Coverage is greater than that of #0" in asked.err
+    assert "Discard anyway? There is no terminal to ask" in asked.err
+    assert "give --yes" in asked.err
+    refused = run("history", "keep", "t.yaml")
+    assert refused.code == 4
+    assert "more labelled prompts would decide" in refused.err
+    assert "back to #0" in run_named(run, refused).err
+    assert topic.read_text() == TOPIC.format(FIRST)
 
 
 def test_restore_pin_and_unpin(run: Run, topic: Path) -> None:
@@ -99,10 +136,13 @@ def test_restore_pin_and_unpin(run: Run, topic: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("restore", "t.yaml", "7"), "'t.yaml' is not the number of an iteration"),
         (("restore", "7", "t.yaml"), "no iteration 7\n  existing: 0"),
         (("keep", "t.yaml", "--iteration", "7"), "no iteration 7"),
         (("list", "none.yaml"), "none.yaml: no such file"),
         (("keep", "other.yaml"), "other.yaml: nothing is recorded"),
+        (("restore", "t.yaml", "0"), "'guardtui history restore 3 topic.yaml'"),
+        (("pin", "t.yaml", "0"), "first the number, then the topic file"),
         (
             ("keep", "t.yaml", "--prompts", "other.csv"),
             "is in no iteration on other.csv",
@@ -127,7 +167,45 @@ def test_engine_is_recorded_only_on_request_and_list_is_by_prompts(run: Run, top
     Path("other.csv").write_text("prompt,expected\ntax,true\nbread,false\n")
     run(*EVAL, "--record", "--prompts", "other.csv")
     assert [one["number"] for one in listed(run, "--prompts", "other.csv")] == [1]
-    assert len(listed(run)) == 2
+    assert len({one["prompt_set"] for one in listed(run)}) == 2
+    table = run("history", "list", "t.yaml").out.splitlines()
+    assert [line.split("\t")[-1].split(",")[0] for line in table] == ["60 prompts", "other.csv"]
+
+
+def test_list_marks_best_and_baseline_of_each_guardrail_and_has_experiments(
+    run: Run, topic: Path
+) -> None:
+    for description in (BETTER, WORSE):
+        write(description)
+        run(*EVAL, "--record")
+        run("history", "keep", "t.yaml", "--anyway")
+    found = listed(run)
+    assert [(one["best"], one["baseline"]) for one in found] == [(True, False), (False, True)]
+    first = SessionStore(topic).iterations()[0].evaluation
+    scanned = replace(first, settings=airs_settings("prod"))
+    write(BETTER)
+    record_evaluation(EvaluatedFiles(topic, Path("t.csv"), AS_WRITTEN), scanned)
+    ExperimentLog(SessionStore(topic)).add(
+        ExperimentRecord(
+            number=0,
+            created="2026-01-02T03:04:05+00:00",
+            topic=first.topic,
+            settings=scanned.settings,
+            prompt_set=first.prompt_set,
+            keys=first.keys,
+            expected=first.expected,
+            candidates=((first.topic, {}),),
+            seed=0,
+        )
+    )
+    result = run("history", "list", "t.yaml")
+    assert [line.split("\t")[1] for line in result.out.splitlines()] == ["★", "◆", "★◆"]
+    assert "★ best, ◆ baseline" in result.err
+    assert "experiment of 1 candidate: not finished; 0 calls; AIRS" in result.err
+    (experiment,) = json.loads(run("history", "list", "t.yaml", "--format", "json").out)[
+        "experiments"
+    ]
+    assert (experiment["candidates"], experiment["ending"], experiment["kept"]) == (1, "", None)
 
 
 def test_report_is_delivered_where_nothing_can_be_recorded(run: Run, topic: Path) -> None:
@@ -137,6 +215,33 @@ def test_report_is_delivered_where_nothing_can_be_recorded(run: Run, topic: Path
     assert result.code == 0
     assert "Coverage is" in result.out
     assert "warning: not recorded: " in result.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("keep", "t.yaml", "--anyway"),
+        ("discard", "t.yaml", "--yes"),
+        ("restore", "0", "t.yaml"),
+        ("pin", "0", "t.yaml"),
+        ("unpin", "t.yaml"),
+    ],
+)
+def test_full_disk_changes_nothing_and_the_iterations_are_still_listed(
+    run: Run, topic: Path, words: tuple[str, ...]
+) -> None:
+    run(*EVAL, "--record")
+    write(WORSE)
+    run(*EVAL, "--record")
+    before = session_file(topic).read_bytes(), topic.read_bytes()
+    with full_disk():
+        result = run("history", *words)
+        iterations = listed(run)
+    assert (result.code, result.out) == (2, "")
+    assert "sessions.sqlite3: " in result.err
+    assert "free some" in result.err
+    assert (session_file(topic).read_bytes(), topic.read_bytes()) == before
+    assert [one["decision"] for one in iterations] == ["keep", "undecided"]
 
 
 def test_another_threshold_is_no_progress(run: Run, topic: Path) -> None:
@@ -149,3 +254,38 @@ def test_another_threshold_is_no_progress(run: Run, topic: Path) -> None:
     assert "threshold 0.990 (by hand)\n" in refused.err
     assert "--anyway" in refused.err
     assert run("history", "keep", "t.yaml", "--anyway").code == 0
+
+
+def test_link_to_a_topic_file_has_the_session_of_the_file(run: Run, topic: Path) -> None:
+    run(*EVAL, "--record")
+    Path("below").mkdir()
+    Path("below/link.yaml").symlink_to(topic.absolute())
+    again = run("eval", "below/link.yaml", *EVAL[2:], "--record")
+    assert "recorded already: #0 (keep)" in again.err
+    assert run("history", "pin", "0", "below/link.yaml", "--prompts", "t.csv").code == 0
+    assert SessionStore(topic).pinned() == 0
+    assert [entry.name for entry in Path("below").iterdir()] == ["link.yaml"]
+
+
+def test_renamed_topic_is_told_whose_iterations_are_recorded(run: Run, topic: Path) -> None:
+    run(*EVAL, "--record")
+    topic.rename("new.yaml")
+    result = run("history", "list", "new.yaml")
+    assert (result.code, result.out) == (2, "")
+    assert "if this file was renamed, give it its name back: recorded here is t.yaml" in result.err
+
+
+def test_prompts_from_standard_input_are_recorded_and_not_remembered_as_a_file(
+    run: Run, topic: Path
+) -> None:
+    run(*EVAL, "--record")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("guardtui.files.prompt_rows.read_standard_input", lambda *_, **__: SET)
+        evaluated = run(*EVAL, "--record", "--prompts", "-")
+        kept = run("history", "keep", "t.yaml", "--prompts", "-", "--anyway")
+    assert "recorded as #1" in evaluated.err
+    assert "kept as #1" in kept.err
+    assert SessionStore(topic).prompt_file() == str(Path("t.csv").absolute())
+    Path("t.csv").unlink()
+    refused = run("history", "keep", "t.yaml")
+    assert "no prompt set is known for this topic\n  name one with --prompts FILE" in refused.err

@@ -189,5 +189,5 @@ def test_files_beside_a_topic_are_not_run(command: Run) -> None:
 
 
 def test_the_schema_knows_the_key() -> None:
-    schema = json.loads((ROOT / "docs/pages/report.schema.json").read_text("utf-8"))
+    schema = json.loads((ROOT / "guardtui/schemas/report.schema.json").read_text("utf-8"))
     assert "own_metrics" in schema["properties"]

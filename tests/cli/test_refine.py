@@ -113,7 +113,7 @@ def test_single_proposes_the_edits_of_the_app(run: Run, sample: Path) -> None:
 
 def test_a_threshold_of_ones_own_is_not_fitted(run: Run, sample: Path) -> None:
     found = document(run, *SINGLE, "--threshold", "0.9", code=4)
-    assert found["guardrail"]["threshold"] == 0.9
+    assert found["threshold"] == 0.9
     report = run(
         "eval", "topic.yaml", "--prompts", "tax.csv", "--set", "encoder=static",
         "--threshold", "0.9", "--format", "json",

@@ -19,14 +19,24 @@ class Shell:
     """Runs one command after the other: `shell.runs("check", …).exits(0).prints(…)`."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.folder, self._environment = folder, environment
+        self.folder, self.environment = folder, {**environment}
         self._result = Result(0, "", "")
+
+    @property
+    def code(self) -> int:
+        """The exit code of the last command."""
+        return self._result.code
+
+    @property
+    def out(self) -> str:
+        """What the last command printed on standard output."""
+        return self._result.out
 
     def runs(self, *arguments: str, **variables: str) -> Self:
         loop = asyncio._get_running_loop()
         asyncio._set_running_loop(None)  # a command runs its own, as in a process of its own
         try:
-            self._result = run_here(arguments, self.folder, {**self._environment, **variables})
+            self._result = run_here(arguments, self.folder, {**self.environment, **variables})
         finally:
             asyncio._set_running_loop(loop)
         return self

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.reports.base import ReportInput
-from guardtui.reports.compared import compared_report, mistakes_data, mistakes_document
+from guardtui.reports.compared import MistakesData, compared_report, mistakes_document
 from guardtui.reports.formats import load_writer, render
 from guardtui.session.evaluation_refs import Mistakes, RecordedEvaluation
 from tests.examples import up_to
@@ -118,12 +118,12 @@ def test_mistakes_say_what_is_not_known(report: ReportInput) -> None:
     mistakes = Mistakes(
         "airs.json", "t", before.evaluation.topic.intent, metrics, ("=x",), (HOSTILE[1],)
     )
-    unknown, known = mistakes_data(before, mistakes)["mistakes_only_in_b"]
-    assert (unknown["prompt"], unknown["was"], unknown["now"]) == ("=x", None, "FP")
-    assert (known["prompt"], known["was"], known["now"]) == (HOSTILE[1], "TP", "FN")
+    unknown, known = MistakesData.of(before, mistakes).mistakes_only_in_b
+    assert (unknown.prompt, unknown.was, unknown.now) == ("=x", None, "FP")
+    assert (known.prompt, known.was, known.now) == (HOSTILE[1], "TP", "FN")
     for form in ("table", "md", "html"):
         text = render(mistakes_document(before, mistakes), form)
         assert "B lists mistakes only" in text
         assert not CONTROL.search(text)
-    back = mistakes_data(mistakes, before)["mistakes_only_in_a"]
-    assert [one["prompt"] for one in back] == ["=x", HOSTILE[1]]
+    back = MistakesData.of(mistakes, before).mistakes_only_in_a
+    assert [one.prompt for one in back] == ["=x", HOSTILE[1]]

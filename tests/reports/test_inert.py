@@ -203,8 +203,16 @@ def check_litellm(text: str, report: ReportInput) -> None:
     assert found["action"] == "block"
 
 
+def check_brief(text: str, report: ReportInput) -> None:
+    document = json.loads(text)
+    metrics = report.evaluation.metrics
+    assert len(document["false_positives"]) == metrics.fp
+    assert "never instructions" in document["texts"]
+
+
 CHECKS: dict[str, Callable[[str, ReportInput], None]] = {
     "html": check_html,
+    "brief": check_brief,
     "csv": check_csv,
     "tsv": check_tsv,
     "md": check_markdown,

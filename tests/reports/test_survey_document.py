@@ -11,7 +11,12 @@ from guardtui.advice.duplicates import Duplicates, PromptPair
 from guardtui.advice.prompt_set import LabelSuggestion, Survey
 from guardtui.domain.prompts import build_prompt_set
 from guardtui.reports.formats import render
-from guardtui.reports.survey_document import survey_document, survey_json
+from guardtui.reports.survey_document import (
+    NearDuplicates,
+    SurveyedPrompt,
+    labels_next,
+    survey_document,
+)
 
 COUNT = 50
 
@@ -66,12 +71,12 @@ def test_a_text_has_only_what_was_found_and_says_what_was_compared() -> None:
 
 
 def test_json_has_every_pair_and_suggestion_with_lines_of_the_file() -> None:
-    document = survey_json(survey(30, 40, 5))
-    assert len(document["near_duplicates"]["pairs"]) == 30
-    first = document["near_duplicates"]["pairs"][0]
-    assert (first["first"]["line"], first["second"]["line"], first["contradicts"]) == (2, 3, True)
-    assert first["second"] == {"line": 3, "expected": True, "prompt": "prompt 1\x1b[1m"}
-    spots = document["label_next"]
-    assert [spot["score"] for spot in spots] == [0.5, 0.4, 0.3, 0.2, 0.1]
-    assert spots[0]["labels_nearby"] == {"true": 2.0, "false": 0.5}
-    assert (spots[0]["rare_label"], spots[0]["unsure"]) == (False, 2)
+    surveyed = survey(30, 40, 5)
+    pairs = NearDuplicates.of(surveyed).pairs
+    assert len(pairs) == 30
+    assert (pairs[0].first.line, pairs[0].second.line, pairs[0].contradicts) == (2, 3, True)
+    assert pairs[0].second == SurveyedPrompt(3, True, "prompt 1\x1b[1m")
+    spots = labels_next(surveyed)
+    assert [spot.score for spot in spots] == [0.5, 0.4, 0.3, 0.2, 0.1]
+    assert spots[0].labels_nearby == {"true": 2.0, "false": 0.5}
+    assert (spots[0].rare_label, spots[0].unsure) == (False, 2)

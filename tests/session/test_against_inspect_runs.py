@@ -91,6 +91,14 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
     return found
 
 
+def whole(log: EvalLog) -> EvalLog:
+    """Return a log with its samples.
+
+    Samples that inspect_ai reads late, inside a loop, make it patch asyncio for the whole process.
+    """
+    return read_eval_log(log.location)
+
+
 def their_prompts(log: EvalLog, history: bool) -> list[str]:
     prompts: dict[str, str] = {}
 
@@ -98,7 +106,7 @@ def their_prompts(log: EvalLog, history: bool) -> list[str]:
         return "GRADE: C"
 
     scorer = their_model_graded_qa(template=TEMPLATE, include_history=history, model=model(grade))
-    scored = rescore(log, scorer, display="none")
+    scored = rescore(whole(log), scorer, display="none")
     for sample in scored.samples or []:
         (score,) = (sample.scores or {}).values()
         prompts[str(sample.id)] = (score.metadata or {})["grading"][0].text
@@ -140,10 +148,11 @@ def test_samples_without_an_output_are_scored_as_empty(tmp_path: Path) -> None:
 
     task = Task(dataset=[Sample(input="a", target="six"), Sample(input="b", target="six")])
     task.solver = failing()
-    (log,) = evaluate(
+    (lazy,) = evaluate(
         task, model=model(lambda *_: "six"), log_dir=str(tmp_path), display="none",
         score=False, fail_on_error=False,
     )  # fmt: skip
+    log = whole(lazy)
     theirs = rescore(log, [their_match(), their_includes()], display="none")
     expected = [
         [(one.value, one.answer, one.explanation, one.reason) for one in sample.scores.values()]

@@ -27,7 +27,7 @@ BROKEN = "The weather in Paris, recipes of soup, dogs in the office"
 
 NO_FILE = Path("/nonexistent/config.json")
 
-DIALOGS = ("dialog", "decide", "prompt-set", "sweep", "history")
+DIALOGS = ("dialog", "experiment page", "decide", "prompt-set", "sweep", "history")
 """Groups of workers that wait for an answer to a dialog, which is taken away here."""
 
 ALL = ResultsView(filter="all")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_wordings import Shown, SuggestionError, shown_mistakes
 from guardtui.advice.objective import Rows, Stopped
@@ -14,6 +12,7 @@ from guardtui.advice.proposals import Proposal, propose_wordings
 from guardtui.app.advice.refinement import Measure, Refinements
 from guardtui.app.advice.wordings import WriterError, WritingCall, typed_wordings
 from guardtui.app.context import Context
+from guardtui.app.experiments.planning import experiment_rows
 from guardtui.app.guardrails.choice import BEFORE, with_writer
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.guardrails.remote import RemoteOptions
@@ -160,7 +159,7 @@ class WordingTrials:
         topic = await self._editing.finish_typing()
         prompts = self._workspace.prompts
         if tried_on:
-            rows = np.arange(len(prompts), dtype=np.intp)
+            rows = experiment_rows(prompts)
         else:
             rows = (await self._refinement.measure()).rows.chosen_on
         request = await self._ask(tried_on)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from guardtui.advice.candidates import Candidate, CandidateKind
+from guardtui.advice.candidates import Candidate, CandidateKind, same
 from guardtui.advice.model_wordings import Shown, SuggestionError, read_proposals, request
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
 from guardtui.domain.text import display_start
-from guardtui.domain.topic import Topic, byte_length
+from guardtui.domain.topic import Topic, byte_length, line_breaks, violations
+from guardtui.files.json_rows import holds_lone_surrogate
 from guardtui.files.problems import FileError
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import verdict_key
@@ -23,12 +25,16 @@ from guardtui.session.caches import open_answers
 
 _LARGEST = 256 * 1024
 _SHOWN = 60
+_TOLD = 5
+"""Maximum number of problems in a message."""
+_FORM = 'write [{"description": "…", "examples": ["…", "…"]}, "another description"]'
 
 
 def read_wordings(path: Path, topic: Topic) -> list[Candidate]:
-    """Read descriptions from a file, one a line; blank lines and lines with # are skipped.
+    """Read wordings from a file: a JSON list if it ends with `.json`, else a description a line.
 
-    Raises FileError naming the line.
+    An entry of JSON is a description, or an object with it and `examples`. Raises FileError naming
+    each line or entry that is invalid, beyond the limits, or repeated.
     """
     try:
         if path.stat().st_size > _LARGEST:
@@ -38,11 +44,68 @@ def read_wordings(path: Path, topic: Topic) -> list[Candidate]:
         raise FileError(path, "not UTF-8", "save it as UTF-8") from error
     except OSError as error:
         why = (error.strerror or type(error).__name__).lower()
-        raise FileError(path, why, "name a text file with a description in each line") from error
-    wordings = typed_wordings(text, topic, f"of {path.name}")
-    if not wordings:
-        raise FileError(path, "no wordings in it", "write a description in each line")
-    return wordings
+        raise FileError(path, why, "name a file with wordings") from error
+    places: Mapping[str, Candidate | str] = _lines(text, topic)
+    remedy = "write a description in each line"
+    if path.suffix.lower() == ".json":
+        places, remedy = _entries(path, text, topic), _FORM
+    if not places:
+        raise FileError(path, "no wordings in it", remedy)
+    problems = _problems(places, topic)
+    if problems:
+        more = len(problems) - _TOLD
+        told = [*problems[:_TOLD], *([f"and {more} more"] if more > 0 else [])]
+        raise FileError(path, "; ".join(told), remedy)
+    origins = ((f"{place} of {path.name}", one) for place, one in places.items())
+    return [replace(one, origin=origin) for origin, one in origins if isinstance(one, Candidate)]
+
+
+def _problems(places: Mapping[str, Candidate | str], topic: Topic) -> list[str]:
+    """Return what is wrong with each wording, but not what is so with the definition at hand."""
+    own = {violation.message for violation in violations(topic)}
+    problems, seen = [], dict[object, str]()
+    for place, one in places.items():
+        if isinstance(one, str):
+            problems.append(f"{place}: {one}")
+            continue
+        broken = (*violations(one.topic), *line_breaks(one.topic))
+        problems += [f"{place}: {each.message}" for each in broken if each.message not in own]
+        first = seen.setdefault(same(one.topic), place)
+        if first != place:
+            problems.append(f"{place}: the same as {first}")
+    return problems
+
+
+def _entries(path: Path, text: str, topic: Topic) -> dict[str, Candidate | str]:
+    """Return the wording of each entry of a JSON list, or why it is none. Raises FileError."""
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FileError(path, f"not JSON: {error.msg}", _FORM, error.lineno) from error
+    except (ValueError, RecursionError) as error:  # a number beyond all limits, too many brackets
+        raise FileError(path, "not JSON that can be read", _FORM) from error
+    if not isinstance(data, list):
+        raise FileError(path, "not a list", _FORM)
+    return {f"entry {number}": _entry(value, topic) for number, value in enumerate(data, start=1)}
+
+
+def _entry(value: object, topic: Topic) -> Candidate | str:
+    known = {"description": value} if isinstance(value, str) else value
+    if not isinstance(known, dict) or not isinstance(known.get("description"), str):
+        return "not a description, nor an object with one"
+    if other := sorted(known.keys() - {"description", "examples"}):
+        return f"unknown key {display_start(other[0], _SHOWN)}"
+    examples = known.get("examples", list(topic.examples))
+    if not isinstance(examples, list) or not all(isinstance(text, str) for text in examples):
+        return "its examples are not a list of texts"
+    if holds_lone_surrogate("".join((known["description"], *examples))):
+        return "it holds half of a surrogate pair, which is not a character: remove it"
+    return _typed(topic, known["description"], examples)
+
+
+def _typed(topic: Topic, description: str, examples: Sequence[str]) -> Candidate:
+    texts = {"description": description.strip(), "examples": tuple(map(str.strip, examples))}
+    return typed_wording(topic.model_copy(update=texts), "")
 
 
 def typed_wordings(text: str, topic: Topic, source: str) -> list[Candidate]:
@@ -50,15 +113,22 @@ def typed_wordings(text: str, topic: Topic, source: str) -> list[Candidate]:
 
     Their origin is the number of the line and `source`.
     """
-    wordings = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        description = line.strip()
-        if description and not description.startswith("#"):
-            edited = topic.model_copy(update={"description": description})
-            change = f"Change the description to “{display_start(description, _SHOWN)}”"
-            origin = f"line {number} {source}"
-            wordings.append(Candidate(edited, CandidateKind.TYPED, change, origin=origin))
-    return wordings
+    return [replace(one, origin=f"{place} {source}") for place, one in _lines(text, topic).items()]
+
+
+def _lines(text: str, topic: Topic) -> dict[str, Candidate]:
+    lines = enumerate(map(str.strip, text.splitlines()), start=1)
+    return {
+        f"line {number}": _typed(topic, line, topic.examples)
+        for number, line in lines
+        if line and not line.startswith("#")
+    }
+
+
+def typed_wording(wording: Topic, origin: str) -> Candidate:
+    """Return a definition as a candidate; `origin` says where its words are from."""
+    change = f"Change the description to “{display_start(wording.description, _SHOWN)}”"
+    return Candidate(wording, CandidateKind.TYPED, change, origin=origin)
 
 
 # --- by a language model ------------------------------------------------------------------

@@ -8,9 +8,11 @@ from guardtui.app.editing.deciding import against_discarding, missing_text, not_
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
+from guardtui.files.command_lines import command_line
 from guardtui.files.problems import FileError
-from guardtui.session.report_reader import recorded_topics
+from guardtui.session.report_reader import has_iterations, recorded_topics
 from guardtui.session.session import Decision, Iteration, Recorder
 from guardtui.session.workspace import Workspace
 
@@ -40,7 +42,7 @@ class IterationDecisions:
         self, topic: Path, prompts: Path | None = None, by: Recorder = Recorder.COMMAND
     ) -> None:
         """Open the session, judged with these prompts, by default those used last."""
-        if topic.name not in recorded_topics(topic.parent):
+        if not has_iterations(topic):
             raise no_session(topic)
         self._workspace = Workspace.open(topic, prompts)
         self._workspace.by = by
@@ -55,10 +57,11 @@ class IterationDecisions:
     def overwrites(self) -> bool:
         """Whether the topic file has a definition that no iteration has."""
         known = {iteration.evaluation.topic for iteration in self.session.iterations}
-        return self._file not in known
+        return self.definition not in known
 
     @property
-    def _file(self) -> Topic:
+    def definition(self) -> Topic:
+        """The topic file's definition."""
         return self._workspace.topic_file.topic
 
     def chosen(self, number: int | None) -> Iteration:
@@ -70,7 +73,7 @@ class IterationDecisions:
             except KeyError:
                 raise unknown_number(path, number, self.session.iterations) from None
         else:
-            own = self._of_prompts(self._file)
+            own = self._of_prompts(self.definition)
             if not own:
                 raise HistoryError(
                     f"{path}: its definition is in no iteration on {self._workspace.prompts_path}\n"
@@ -93,11 +96,14 @@ class IterationDecisions:
         """Raise IncompleteError or NotShownError unless an iteration may be kept without asking."""
         if iteration.decision is Decision.KEEP:
             return
-        path, anyway = self._workspace.topic_file.path, "or keep it as it is with --anyway"
+        path, evaluate = self._workspace.topic_file.path, "the same 'guardtui eval'"
+        anyway = "--anyway keeps it as it is"
+        if self._by_agent:
+            evaluate, anyway = "the same evaluation", "an agent cannot keep it as it is"
         if text := missing_text(iteration.evaluation):
             raise IncompleteError(
                 f"{path}: #{iteration.number} is not kept: {text}\n"
-                f"  'guardtui eval' asks only the missing ones again; {anyway}"
+                f"  {evaluate} asks only the missing ones again; {anyway}"
             )
         if text := other_measure(self.session, iteration.evaluation):
             raise NotShownError(
@@ -110,8 +116,22 @@ class IterationDecisions:
             than = f"#{best.number}" if best is not None else ""
             raise NotShownError(
                 f"{path}: #{iteration.number} is not kept: {comparison.describe(than)}\n"
-                f"  {_deciding(comparison)}; {anyway}"
+                f"  {_deciding(comparison)}\n"
+                f"  {self._way_back(iteration)}; {anyway}"
             )
+
+    @property
+    def _by_agent(self) -> bool:
+        return self._workspace.by is Recorder.AGENT
+
+    def _way_back(self, iteration: Iteration) -> str:
+        """Return how an iteration is discarded, and what that does."""
+        if self._by_agent:
+            return "leave it undecided" if self.against_discarding(iteration) else "discard it"
+        more = ["--yes"] if self.against_discarding(iteration) else []
+        line = decision_line("discard", self._workspace.topic_file.path, iteration, *more)
+        best = self.session.best
+        return f"'{line}'" + ("" if best is None else f" goes back to #{best.number}")
 
     def keep(self, iteration: Iteration) -> Iteration:
         """Keep an iteration, and write its definition to the topic file."""
@@ -128,9 +148,17 @@ class IterationDecisions:
         """Return the best iteration, whose definition comes back."""
         best, path = self.session.best, self._workspace.topic_file.path
         if best is None:
-            raise HistoryError(f"{path}: no iteration is kept, so there is nothing to go back to")
+            keep = f"'{decision_line('keep', path, iteration)}' keeps this one"
+            if self._by_agent:
+                keep = "evaluate the topic file's own definition first: it is the baseline then"
+            raise HistoryError(
+                f"{path}: no iteration is kept, so there is nothing to go back to\n  {keep}"
+            )
         if best.evaluation.topic == iteration.evaluation.topic:
-            raise HistoryError(f"{path}: nothing to discard: #{best.number} is the best definition")
+            raise HistoryError(
+                f"{path}: nothing to discard: #{best.number} is the best definition\n"
+                "  edit it, and evaluate it again"
+            )
         return best
 
     def against_discarding(self, iteration: Iteration) -> str:
@@ -142,12 +170,18 @@ class IterationDecisions:
 
         Returns the discarded iteration, and whether the file was restored.
         """
-        best, current = self.restored_by_discarding(iteration), self._file
+        best, current = self.restored_by_discarding(iteration), self.definition
         discarded = self._workspace.write_discarded(iteration.evaluation, iteration)
         self.session.record(discarded)
         restores = current == iteration.evaluation.topic
         if restores:
-            self._save(best.evaluation.topic)
+            try:
+                self._workspace.save(best.evaluation.topic)
+            except FileError as problem:
+                raise HistoryError(
+                    f"#{discarded.number} is discarded, but #{best.number} is not restored: "
+                    f"{problem}"
+                ) from problem
         return discarded, restores
 
     def restore(self, iteration: Iteration) -> None:
@@ -165,13 +199,21 @@ class IterationDecisions:
             raise HistoryError(str(problem)) from problem
 
 
+def decision_line(name: str, topic: Path, iteration: Iteration, *options: str) -> str:
+    """Return the command `guardtui history NAME` for an iteration of a topic file."""
+    number = str(iteration.number)
+    return command_line("guardtui", "history", name, topic, "--iteration", number, *options)
+
+
 def no_session(topic: Path) -> HistoryError:
     """Return the error that nothing is recorded of a topic file."""
     problem = "nothing is recorded" if topic.exists() else "no such file"
-    return HistoryError(
-        f"{topic}: {problem}\n"
-        f"  'guardtui eval {topic} --prompts FILE --record' records an iteration"
-    )
+    remedy = f"'guardtui eval {topic} --prompts FILE --record' records an iteration"
+    gone = [name for name in recorded_topics(topic.parent) if not (topic.parent / name).exists()]
+    if gone and topic.exists():
+        names = ", ".join(map(display_text, gone))
+        remedy += f"; if this file was renamed, give it its name back: recorded here is {names}"
+    return HistoryError(f"{topic}: {problem}\n  {remedy}")
 
 
 def unknown_number(path: Path, number: int, iterations: list[Iteration]) -> HistoryError:

@@ -131,6 +131,10 @@ class AirsAnswering:
         """Settings of the profile, of whatever revision."""
         return ScannerSettings(self.connection.guardrail)
 
+    @property
+    def stored_template(self) -> None:
+        """A profile has no template."""
+
     def hold(self, held: bool) -> None:
         """Pause or resume sending and applying; what was begun is completed."""
         self._limit.hold(held)
@@ -173,10 +177,26 @@ class AirsAnswering:
         return (*lines, *(f"Note: {warning}." for warning in plan.warnings))
 
     async def _look(self) -> Plan:
-        plan = await self._changes.plan(self.connection, self._topic)
+        self._plan = plan = await self._changes.plan(self.connection, self._topic)
         if plan is None:
             raise AirsError(NEEDS_ACCOUNT)
         return plan
+
+    def cached(self, definitions: Sequence[Topic], prompts: PromptSet) -> NDArray[np.bool_]:
+        """Return which verdicts are cached for the profile as `look` saw it, bool [k, N]. Blocks.
+
+        A topic that has no revision yet has none.
+        """
+        if self._plan is None or self._plan.topic is None:
+            return np.zeros((len(definitions), len(prompts)), bool)
+        with contextlib.ExitStack() as opened:
+            cache = self._cache
+            if cache is None:
+                cache = opened.enter_context(contextlib.closing(SqliteVerdicts(cache_folder())))
+            states = [self.connection.planned(topic, self._plan) for topic in definitions]
+            scanners = [self.connection.scanner(state, cache=cache) for state in states]
+            both = zip(scanners, definitions, strict=True)
+            return np.stack([scanner.known(topic, prompts) for scanner, topic in both])
 
     def duration(self, applies: int, calls: int) -> str:
         """Return in words how long so many applies and calls take. Raises StoreError."""

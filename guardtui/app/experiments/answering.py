@@ -44,6 +44,13 @@ class Answering(Protocol):
     def calls(self) -> int:
         """Number of verdicts that the service was asked for so far; cached ones do not count."""
 
+    @property
+    def stored_template(self) -> tuple[str, str] | None:
+        """Id and text of the template that verdicts depend on, for the session; None without."""
+
+    def cached(self, definitions: Sequence[Topic], prompts: PromptSet) -> NDArray[np.bool_]:
+        """Return which verdicts take no call, bool [k, N]. Blocks."""
+
     async def __aenter__(self) -> Self:
         """Prepare the guardrail. Raises ScannerError, AirsError, ServiceError and StoreError."""
 

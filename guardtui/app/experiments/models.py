@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from guardtui.app.experiments.answering import Arrived, DefinitionRows
 from guardtui.app.guardrails.remote import ModelOptions
 from guardtui.domain.guardrail import ScannerSettings
@@ -40,6 +43,20 @@ class ModelAnswering:
     @property
     def settings(self) -> ScannerSettings:
         return self._scanner.settings
+
+    @property
+    def stored_template(self) -> tuple[str, str] | None:
+        template = self._options.template.current()
+        return template.id, template.text
+
+    def cached(self, definitions: Sequence[Topic], prompts: PromptSet) -> NDArray[np.bool_]:
+        """Return which verdicts are cached, bool [k, N]. Blocks."""
+        with contextlib.ExitStack() as opened:
+            cache = self._cache
+            if cache is None:
+                cache = opened.enter_context(contextlib.closing(SqliteVerdicts(cache_folder())))
+            scanner: ModelScanner[Questioner] = self._options.scanner(cache)
+            return np.stack([scanner.known(topic, prompts) for topic in definitions])
 
     def cost(self, topic: Topic, prompts: PromptSet, calls: int) -> str:
         """Return the tokens of so many calls, and their cost if prices are known, in words.

@@ -15,6 +15,7 @@ from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.experiment import Experiment, fewest_of_a_class
 from guardtui.advice.experiment_candidates import best_edits, with_subsets
 from guardtui.advice.objective import OwnPrompts, Stopped
+from guardtui.advice.splits import SplitError, split_by_column
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.guardrail import ScannerSettings
@@ -78,11 +79,24 @@ def gathered(
     scores = open_scores(engine, prompts, report, stopped)
     if scores is None:
         return ()
-    objective = EngineObjective(scores, np.arange(len(prompts), dtype=np.intp), fitted=True)
+    objective = EngineObjective(scores, experiment_rows(prompts), fitted=True)
     edits = best_edits(objective, topic, stopped=stopped) or ()
     if not edits and not stopped():
         raise ExperimentError("no edit of its examples to try\n  give wordings of your own")
     return _decidable(topic, prompts, edits)
+
+
+def experiment_rows(prompts: PromptSet) -> NDArray[np.intp]:
+    """Return the rows that candidates are tried on, intp [k].
+
+    Those that a column `split` holds out are neither asked for candidates nor shown to a writer.
+    Raises ExperimentError for a column that leaves too few.
+    """
+    try:
+        split = split_by_column(prompts)
+    except SplitError as error:
+        raise ExperimentError(f"{prompts.source}: {error}") from error
+    return np.arange(len(prompts), dtype=np.intp) if split is None else split.search_rows
 
 
 def require_labels(topic: Topic, prompts: PromptSet) -> None:
@@ -110,11 +124,12 @@ def _decidable(
 
 
 def _counted(topic: Topic, prompts: PromptSet, candidates: Sequence[Candidate]) -> Bools:
-    """Return which prompts count for each candidate, bool [k, N]."""
+    """Return which prompts count for each candidate, bool [k, N]. Raises ExperimentError."""
     rows = np.arange(len(prompts), dtype=np.intp)
+    tried = np.isin(rows, experiment_rows(prompts))
     definition = Candidate(topic, CandidateKind.COMPLETE, "")
     all_ = OwnPrompts(prompts, rows).counted([definition, *candidates])
-    counted: Bools = all_[0] & all_[1:]
+    counted: Bools = all_[0] & all_[1:] & tried
     return counted
 
 
@@ -165,7 +180,10 @@ class Design:
             stratified_folds(prompts.expected, len(prompts), self.seed, prompts.keys),
             kind="stable",
         )
-        return Experiment(right, prompts.expected, counted, order)
+        # The looks are parts of the prompts that count.
+        return Experiment(
+            right, prompts.expected, counted, order[np.isin(order, experiment_rows(prompts))]
+        )
 
     def right(self, triggered: NDArray[np.int8]) -> Bools:
         """Return which verdicts (int8 [N]) are right, bool [N]."""
@@ -173,22 +191,34 @@ class Design:
         right: Bools = triggered == duty
         return right
 
-    def calls(self, known: Evaluation | None) -> Calls:
-        """Return the numbers of calls, where verdicts on the definition are `known`."""
-        missing = len(self.prompts)
-        if known is not None:
-            missing -= int(np.count_nonzero(is_answered(known.verdicts.triggered)))
-        least, most = self.experiment().calls_left()
-        return Calls(missing + least, missing + most, missing)
+    @property
+    def definitions(self) -> tuple[Topic, ...]:
+        """The current definition and the candidates."""
+        return (self.topic, *(one.topic for one in self.candidates))
 
-    def within(self, calls: int, known: Evaluation | None) -> Design:
+    def calls(self, known: Evaluation | None, cached: Bools | None = None) -> Calls:
+        """Return the numbers of calls, where verdicts on the definition are `known`.
+
+        Verdicts on definitions that are `cached`, bool [k, N], are no calls.
+        """
+        missing = np.ones(len(self.prompts), bool)
+        if known is not None:
+            missing = ~is_answered(known.verdicts.triggered)
+        tried = None
+        if cached is not None:
+            missing, tried = missing & ~cached[0], cached[1 : len(self.candidates) + 1]
+        current = int(np.count_nonzero(missing))
+        least, most = self.experiment().calls_left(tried)
+        return Calls(current + least, current + most, current)
+
+    def within(self, calls: int, known: Evaluation | None, cached: Bools | None = None) -> Design:
         """Return the design with the first candidates whose experiment ends within these calls.
 
         At least one stays.
         """
         count = len(self.candidates)
         design = self
-        while count > 1 and design.calls(known).most > calls:
+        while count > 1 and design.calls(known, cached).most > calls:
             count -= 1
             design = replace(self, candidates=self.candidates[:count])
         return design

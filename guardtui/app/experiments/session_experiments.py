@@ -358,7 +358,10 @@ class Experiments:
         """Ask the author for the limit of further calls; `made` are those about candidates."""
 
         def plan() -> ExperimentPlan:
-            calls = _left(design.calls(known), made)
+            cached = None  # what a resumed one has made is in the cache too
+            if not made:
+                cached = asked.answering.cached(design.definitions, design.prompts)
+            calls = _left(design.calls(known, cached), made)
             return ExperimentPlan(
                 design.topic,
                 design.candidates,
@@ -398,6 +401,9 @@ class Experiments:
                 self._store.publish(with_session(self._store.state, self._workspace))
                 self._preview.request()
 
+        template = asked.answering.stored_template
+        if template is not None:
+            await asyncio.to_thread(self._workspace.store.keep_template, *template)
         self._run = run = ExperimentRun(
             self._log, planned, prompts, asked.answering, show=self._take, scanned=scanned
         )

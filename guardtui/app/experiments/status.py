@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from guardtui.advice.candidates import Candidate
 from guardtui.advice.experiment import Ending, Standing
+from guardtui.advice.experiment_candidates import names
 from guardtui.app.ports import Question
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
@@ -64,3 +65,8 @@ class ExperimentStatus:
     best: int | None = None
     ending: Ending | None = None
     stopped: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each candidate; foreign texts in it are shortened."""
+        return names(self.topic, [one.candidate for one in self.candidates])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from guardtui.domain.operating_point import BY_HAND
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.configuration import AirsConfiguration
@@ -113,6 +114,21 @@ class RemoteOptions:
             batches=self.airs.batch,
             revisions=revisions,
         )
+
+
+def at_stored_threshold(options: ModelOptions, topic: Path) -> ModelOptions:
+    """Return the options with the threshold that a session has for a decision model, if any.
+
+    Raises StoreError.
+    """
+    from guardtui.scanners.models.decision import DecisionOptions
+    from guardtui.session.chosen_thresholds import read_decision_threshold, settings_of_session
+
+    if not isinstance(options, DecisionOptions):
+        return options
+    guardrail = options.scanner().settings.guardrail
+    stored = read_decision_threshold(settings_of_session(topic), guardrail)
+    return options if stored is None else options.at_threshold(stored, BY_HAND)
 
 
 async def profile_names(settings: AirsSettings) -> list[str]:

@@ -246,6 +246,7 @@ class ScanPlanning:
                 estimate.cost,
                 agreed,
                 other="" if model is None else f"Ask {_NAMES[model.scanner_name][1]}",
+                unknown=None if plan is None or plan.difference else plan.unknown,
             ),
             request,
             estimate.check,
@@ -260,6 +261,11 @@ class ScanPlanning:
             return None
         if choice.other:
             return await self._other(request)
+        if plan is not None and plan.difference and not choice.apply:
+            # Verdicts on it would be recorded as those of another definition.
+            self._connections.warn(f"Not scanned, the definition differs: {plan.difference}.")
+            self._step("")
+            return None
         in_effect = connection.in_effect(topic, plan)
         if choice.apply and plan is not None:
             applied = await self._deployment.deploy(connection, topic, plan)

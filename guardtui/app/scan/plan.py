@@ -122,6 +122,8 @@ class ScanChoice:
 class ScanPlan(Question[ScanChoice]):
     """Question about the changes and cost of a scan. `changes` is None without deployment.
 
+    `unknown` is the revision of the topic that the profile has, if its text is unknown: only then
+    may it be scanned without the changes.
     `title` is the profile or the model. With `judge` a model scans, without deployment. `other`
     names the other guardrail that could scan, or is "".
     """
@@ -134,6 +136,7 @@ class ScanPlan(Question[ScanChoice]):
     judge: bool = False
     other: str = ""
     who: str = "a judge"
+    unknown: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.guardrail import (
+    AIRS,
+    ENGINE,
     Guardrail,
     ScannerSettings,
     distinct_texts,
@@ -33,15 +35,16 @@ from guardtui.reports.forecast import RecordedForecast, RecordedGuardrail, Recor
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.experiments import ExperimentLog
-from guardtui.session.report_reader import recorded_topics
+from guardtui.session.report_reader import has_iterations
 from guardtui.session.session import Iteration, recorded_forecasts
 from guardtui.session.store import SessionStore
 
 
 def recorded_guardrail(topic_path: Path, wanted: Guardrail | None = None) -> RecordedGuardrail:
-    """Find a guardrail in the session of a topic file: by default the one that answered last.
+    """Find a guardrail in the session of a topic file: by default the one that was scanned last.
 
-    `wanted` states what is known of it (`Guardrail.fits`). The session is not changed. Raises
+    A profile of AIRS that only experiments asked is the default only without another. `wanted`
+    states what is known of the guardrail (`Guardrail.fits`). The session is not changed. Raises
     StoreError, and ForecastError without verdicts, or if several guardrails are meant.
     """
     iterations = _iterations(topic_path)
@@ -51,7 +54,7 @@ def recorded_guardrail(topic_path: Path, wanted: Guardrail | None = None) -> Rec
             f"{topic_path}: no verdicts of a guardrail are recorded in its session\n"
             f"  {_remedy(topic_path)}"
         )
-    chosen = answered[0]
+    chosen = _scanned_last(topic_path, answered, iterations)
     if wanted is not None:
         found = matches(wanted, [settings.guardrail for settings in answered])
         if not found:
@@ -66,6 +69,29 @@ def recorded_guardrail(topic_path: Path, wanted: Guardrail | None = None) -> Rec
     return RecordedGuardrail(
         chosen, others, tuple(iterations), _experiments(topic_path, iterations)
     )
+
+
+def _scanned_last(
+    topic_path: Path, answered: Sequence[ScannerSettings], iterations: Sequence[Iteration]
+) -> ScannerSettings:
+    """Return the first of the guardrails, but no profile for tests if there is another."""
+    experiments = ExperimentLog(SessionStore(topic_path, reading=True)).experiments()
+
+    def is_of_experiment(iteration: Iteration) -> bool:
+        evaluation = iteration.evaluation
+        return any(
+            evaluation.settings.guardrail == one.settings.guardrail
+            and evaluation.topic in one.definitions
+            and iteration.created >= one.created
+            for one in experiments
+        )
+
+    scanned = {
+        iteration.evaluation.settings.guardrail
+        for iteration in iterations
+        if iteration.evaluation.settings.kind != AIRS or not is_of_experiment(iteration)
+    }
+    return next((one for one in answered if one.guardrail in scanned), answered[0])
 
 
 def fit_recorded(
@@ -87,6 +113,28 @@ def fit_recorded(
         raise explained(error, topic_path, guardrail) from error
     assert forecaster is not None  # noqa: S101 - nothing stops it
     return forecaster
+
+
+def last_forecaster(
+    topic_path: Path,
+    prompts: PromptSet,
+    engine: LocalScanner,
+    wanted: Guardrail | None = None,
+    report: Report = lambda _: None,
+) -> Forecaster | None:
+    """Return the forecaster of a guardrail, by default of the one that answered last, or None.
+
+    Raises StoreError and ScannerError, and ForecastError if that of a `wanted` one is impossible.
+    """
+    if wanted is not None and wanted.kind == ENGINE:
+        return None
+    try:
+        guardrail = recorded_guardrail(topic_path, wanted)
+        return fit_recorded(topic_path, prompts, guardrail, engine, report)
+    except ForecastError:
+        if wanted is not None:
+            raise
+        return None
 
 
 def forecast_recorded(
@@ -213,7 +261,7 @@ def names_of(settings: Sequence[ScannerSettings]) -> str:
 
 
 def _iterations(topic_path: Path) -> list[Iteration]:
-    if topic_path.name not in recorded_topics(topic_path.parent):
+    if not has_iterations(topic_path):
         raise ForecastError(
             f"{topic_path}: nothing is recorded to forecast from\n  {_remedy(topic_path)}"
         )

@@ -16,7 +16,7 @@ from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Result, State, coverage_gate, exit_code, summary
 from guardtui.cli.inputs import say_findings
 from guardtui.cli.operating_point import settled_engine
-from guardtui.cli.options import FILE, SHARE, engine_options, reading_options
+from guardtui.cli.options import FILE, SHARE, engine_options, exits, reading_options
 from guardtui.cli.output_options import check_outputs, choose, format_choice, outputs_option
 from guardtui.cli.progress import watched
 from guardtui.domain.figures import count_text, threshold_text
@@ -80,6 +80,7 @@ _NAME_CHARACTERS = 60
     help="Exit with 1 if there are more than N conflicts.",
 )
 @engine_options
+@exits({Exit.GATE_FAILED: "a gate failed"})
 def command(
     topics: tuple[Path, ...],
     prompts: tuple[str, ...],
@@ -97,8 +98,6 @@ def command(
     topic are those used last in the app, or a file of the same name beside it, unless
     --prompts names others. The report has the profile as a whole, each topic, and the
     conflicts between topics, all by the embedded engine.
-
-    Exit code 0: done. 1: a gate failed. 2: bad usage or input. 129, 130, 143: ended by a signal.
     """
     chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
     inputs = AuditInputs(topics, prompts, reading or AS_WRITTEN)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import InputError
-from guardtui.cli.inputs import agreed_topic, disagreement
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
+from guardtui.files.inputs import agreed_topic, disagreement
 from guardtui.files.problems import FileError
 from guardtui.files.profile_files import ProfileTopics, is_profile, load_profile
 from guardtui.files.prompt_files import load_prompts
@@ -195,7 +195,7 @@ class AuditInputs:
         topic = file.topic if prompts is None else agreed_topic(file, prompts)
         if topic is None:
             assert prompts is not None  # noqa: S101 - they disagree
-            raise InputError(disagreement(file, prompts))
+            raise disagreement(file, prompts)
         self.topics.append(AuditTopic(argument.path, topic, prompts))
 
     def _shared_rows(self, argument: _Argument, file: TopicFile) -> PromptSet | None:

@@ -8,14 +8,14 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import click
 
 from guardtui import __version__
-from guardtui.app.guardrails.check_result import CheckResult
+from guardtui.app.guardrails.check_result import BAD, CheckResult, CheckResults
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import (
     AIRS,
@@ -23,11 +23,8 @@ from guardtui.cli.guardrail_options import (
     GuardrailFlags,
     guardrail_option,
 )
-from guardtui.cli.options import json_option
+from guardtui.cli.options import exits, json_option
 from guardtui.cli.output import write
-
-BAD = ("missing", "failed")
-"""States that prevent work."""
 
 
 @click.command("doctor")
@@ -41,22 +38,21 @@ BAD = ("missing", "failed")
     is_flag=True,
     help="With AIRS: send a rejected key to the hosts of all regions.",
 )
+@exits({Exit.NOT_COMPLETED: "something that guardtui needs is missing or does not work"})
 def command(as_json: bool, guardrail: GuardrailFlags, all_regions: bool) -> int:
     """Check the installation and report problems.
 
     With --guardrail: check credentials, addresses, clock, profile and topics of AIRS, or whether
     prompts can steer a judge (13 short prompts are sent).
-    Exit code 3 if something that guardtui needs is missing or does not work.
     """
-    facts = list(_facts(guardrail, all_regions=all_regions))
-    missing = any(fact.state in BAD for fact in facts)
+    checked = CheckResults.of(_facts(guardrail, all_regions=all_regions))
     if as_json:
         from guardtui.reports.json_data import encode
 
-        write(encode("doctor", {"ok": not missing, "facts": facts}))
+        write(encode("doctor", checked))
     else:
-        write(_table(facts))
-    return Exit.NOT_COMPLETED if missing else Exit.DONE
+        write(_table(checked.facts))
+    return Exit.DONE if checked.ok else Exit.NOT_COMPLETED
 
 
 def _facts(flags: GuardrailFlags, *, all_regions: bool) -> Iterable[CheckResult]:
@@ -213,7 +209,7 @@ def _database() -> CheckResult:
     return CheckResult("sqlite", "ok", f"{sqlite3.sqlite_version}, WAL")
 
 
-def _table(facts: list[CheckResult]) -> str:
+def _table(facts: Sequence[CheckResult]) -> str:
     from guardtui.domain.text import display_text
 
     width = max(len(fact.name) for fact in facts)

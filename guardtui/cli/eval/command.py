@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.cli.diagnostics import Exit
 from guardtui.cli.expressions import epoch_options, own_metric_option, parse_epochs, plugin_option
 from guardtui.cli.gates import Gates, gate_options, gates_of
 from guardtui.cli.guardrail_options import guardrail_option
@@ -16,12 +17,15 @@ from guardtui.cli.options import (
     INSIDE,
     SHARE,
     RunOptions,
+    exits,
+    given_words,
     prompts_option,
     reading_options,
     threshold_option,
 )
-from guardtui.cli.output_options import format_option, outputs_option, variants_of
+from guardtui.cli.output_options import format_option, outputs_option, page_options, variants_of
 from guardtui.domain.prompt_reading import Reading
+from guardtui.files.command_lines import path_word
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail
@@ -34,6 +38,9 @@ _UNFIT = {
     "--with": ("judge", "decision"),
 }
 """Kinds of guardrails that do not have an option."""
+
+_OF_THE_SAME = ("threshold", "companion_paths", "unlabelled", "sheet", "epochs", "reducer")
+"""Parameters, besides the guardrail, without which an evaluation would be another one."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,19 @@ class EvalRequest:
     max_calls: int | None
     reading: Reading | None
     record: bool | None
+    more: str | None
+    page: int | None
+    guardrail_words: tuple[str, ...]
+    more_words: tuple[str, ...]
+
+    @property
+    def again(self) -> tuple[str, ...]:
+        """The words of a command that evaluates again; () if a secret is left out of them."""
+        more = (*self.guardrail_words, *self.more_words)
+        if any("?…" in word for word in more):
+            return ()
+        files = (path_word(self.topic), "--prompts", path_word(self.prompts))
+        return ("guardtui", "eval", *files, *more, "--format", "brief")
 
     @property
     def records(self) -> bool:
@@ -82,7 +102,8 @@ class EvalRequest:
             raise click.UsageError("--repeat needs --epochs of at least 2")
         names = [field.name for field in fields(RunOptions)]
         options = RunOptions(**{name: values.pop(name) for name in names})
-        guardrail = values.pop("guardrail").select(values["topic"])
+        flags = values.pop("guardrail")
+        guardrail = flags.select(values["topic"])
         _require_fitting(guardrail, options)
         if values["flips"] and guardrail.kind == "engine":
             raise click.UsageError("--flips needs a guardrail: add --guardrail NAME")
@@ -95,10 +116,12 @@ class EvalRequest:
             raise click.UsageError("--min-tpr and --min-tnr are for --thresholds: add it")
         return cls(
             guardrail=guardrail,
+            guardrail_words=tuple(flags.words_for(guardrail)),
             options=options,
             gates=gates,
             epochs=epochs,
             variants=variants,
+            more_words=given_words(_OF_THE_SAME),
             **values,
         )
 
@@ -129,6 +152,7 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 @reading_options
 @format_option("table", without=("tsv",))
 @outputs_option
+@page_options
 @click.option(
     "--all",
     "every_mistake",
@@ -193,7 +217,7 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     "--record/--no-record",
     default=None,
     help="Record an iteration in the topic's session, or not (default: what a guardrail was asked, "
-    "not what the engine computed).",
+    "unless it may have another definition; not what the engine computed).",
 )
 @epoch_options
 @click.option(
@@ -223,6 +247,15 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     help="Prompts with the same value in this column may depend on each other: standard errors are "
     "clustered.",
 )
+@exits(
+    {
+        Exit.GATE_FAILED: "a gate failed, or no threshold reaches the minimums",
+        Exit.NOT_COMPLETED: "the scan could not be completed; with --max-errors a number of "
+        "prompts without a verdict is allowed",
+        Exit.NOT_ENOUGH_EVIDENCE: "not enough evidence; of several, 3 goes before 1, and 1 before "
+        "4",
+    }
+)
 def command(**values: Any) -> int:
     """Evaluate a topic file against labelled prompts and report.
 
@@ -231,10 +264,6 @@ def command(**values: Any) -> int:
     With --thresholds the report is on the thresholds of the engine or of a decision model. The best
     one has the largest coverage of those that reach --min-tpr and --min-tnr; its coverage on the
     labels that chose it is optimistic; its interval is for new prompts.
-
-    Exit code 0: done. 1: a gate failed. 2: bad usage or input. 3: the scan could not be
-    completed; with --max-errors a number of prompts without a verdict is allowed. 4: not enough
-    evidence. 129, 130, 143: ended by a signal. Of several, 3 goes before 1, and 1 before 4.
     """
     request = EvalRequest.of(values)
     # Imported late, so that the help is quick.

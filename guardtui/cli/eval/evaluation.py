@@ -16,17 +16,19 @@ from guardtui.cli.diagnostics import InputError, error, note, warn
 from guardtui.cli.eval.command import EvalRequest
 from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.cli.expressions import load_plugins, own_metrics
-from guardtui.cli.inputs import load_inputs, path_from_here, say_blank_texts, say_findings
-from guardtui.cli.output_options import ReportOutput, check_outputs, choose, with_variants
+from guardtui.cli.inputs import path_from_here, say_blank_texts, say_findings
+from guardtui.cli.options import reading_words
+from guardtui.cli.output_options import ReportOutput, check_outputs, choose, page_of, with_variants
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.operating_point import FITTED, ThresholdFit
 from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, describe_changes
+from guardtui.files.inputs import load_inputs
 from guardtui.files.profile_files import files_of
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
@@ -40,12 +42,14 @@ from guardtui.session.evaluation_refs import (
 )
 from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
+from guardtui.session.session import Decision
 from guardtui.session.session_file import session_file
 from guardtui.session.store import StoreError
 
 if TYPE_CHECKING:
     from guardtui.cli.eval.flip_rounds import FlipRounds
     from guardtui.domain.forecast_record import ForecastBefore
+    from guardtui.session.session import Iteration, Session
 
 
 _NEAR = 0.1
@@ -59,17 +63,21 @@ def evaluate(request: EvalRequest) -> int:
     """
     files = _files_read(request)
     outputs = _outputs(request, files)
+    page = page_of(request.more, request.page, outputs)
+    if page is not None and request.options.fresh:
+        raise click.UsageError("--more asks nothing: omit --fresh")
     load_plugins(request.plugins)
     metrics = own_metrics(request.metrics)
     run = make_run(request.guardrail, request.options)
-    report = _report(request, run, metrics, outputs)
+    report = replace(_report(request, run, metrics, outputs), page=page)
     if request.thresholds:
         evaluation = report.evaluation
         if run.remote and evaluation.metrics.missing:
             run.say_incomplete(evaluation, allowed=False)
         return report_thresholds(request, sweep_of(evaluation), evaluation, outputs)
 
-    if report.listed is not None and any(output.format_name != "csv" for output in outputs):
+    shorter = any(output.format_name not in ("csv", "brief") for output in outputs)
+    if report.listed is not None and shorter:
         note(
             f"of {len(report.evaluation.keys):,} prompts, {len(report.listed):,} that are wrong or "
             "without a verdict are listed; csv lists all"
@@ -143,18 +151,29 @@ def _report(
         repeated=_repeated(request, topic, prompts, before),
         rows=None if rounds else _rows_in_doubt(request, run, topic, prompts),
         begin=None if rounds is None else rounds.begin,
+        guardrail_words=request.guardrail_words,
     )
     evaluation, fit = _evaluated(request, run, job)
     say_notes(prompts, evaluation)
-    comparison = compare(before, evaluation) if before else None
-    forecast = None
+    forecast, engine = None, run.engine or LocalScanner()
     if run.remote and (request.records or any(output.format_name == "json" for output in outputs)):
         from guardtui.app.scan.recorded_forecast import recorded_forecast_before
 
         # This scan is not in the session yet, so this is the forecast before it.
-        forecast = recorded_forecast_before(request.topic, evaluation, prompts, LocalScanner())
-    _record(request, run, evaluation, forecast)
-    return ReportInput(
+        forecast = recorded_forecast_before(request.topic, evaluation, prompts, engine)
+    recorded, is_new = _record(request, run, evaluation, forecast)
+    iteration = None if recorded is None else recorded.number
+    number = None if named is None else named.number
+    in_brief = any(output.format_name == "brief" for output in outputs)
+    session = _session(request, evaluation, prompts) if in_brief else None
+    if named is None and session is not None:
+        baseline = session.baseline
+        if iteration is not None:
+            baseline = session.baseline_of(session.iteration(iteration))
+        if baseline is not None:
+            before, number = baseline.evaluation, baseline.number
+    comparison = compare(before, evaluation) if before else None
+    report = ReportInput(
         topic=topic,
         evaluation=evaluation,
         prompts=prompts,
@@ -163,7 +182,7 @@ def _report(
         figures=own_figures(metrics, evaluation, prompts, comparison),
         changes=describe_changes(before.topic, topic) if before else (),
         profile=evaluation.settings.guardrail.profile,
-        baseline_number=None if named is None else named.number,
+        baseline_number=number,
         series=None if named is None else named.series,
         companions=companions.topics,
         cluster=request.cluster or "",
@@ -174,7 +193,30 @@ def _report(
         checked=None if rounds is None else rounds.checked,
         before=forecast,
         template=run.template,
+        iteration=iteration,
+        doubt="" if run.doubt is None else f"{capitalized(run.doubt.text)}.",
     )
+    if not in_brief or request.more is not None:
+        return report
+    from guardtui.app.briefing import CommandWords, with_ideas, with_next_command
+
+    report = with_ideas(report, request.topic, session, engine)
+    counts = evaluation.metrics
+    failed = request.records and not is_new and bool(counts.errors or not counts.missing)
+    reading = tuple(reading_words(request.reading))
+    words = CommandWords(request.topic, request.prompts, request.again, reading, failed)
+    return with_next_command(report, session, words)
+
+
+def _session(request: EvalRequest, evaluation: Evaluation, prompts: PromptSet) -> Session | None:
+    """Return the session of the topic; None, with a warning, if it cannot be read."""
+    from guardtui.app.briefing import recorded_session
+
+    try:
+        return recorded_session(request.topic, evaluation, prompts)
+    except StoreError as problem:
+        warn(str(problem))
+        return None
 
 
 def _evaluated(
@@ -197,10 +239,18 @@ def _evaluated(
 
 def _record(
     request: EvalRequest, run: ScanRun, evaluation: Evaluation, forecast: ForecastBefore | None
-) -> None:
-    """Record an evaluation in the session, and print its number, or why it cannot be recorded."""
+) -> tuple[Iteration | None, bool]:
+    """Record an evaluation in the session, and print its number, or why it cannot be recorded.
+
+    Returns its iteration, or None; and whether that has got verdicts.
+    """
     if not request.records or not evaluation.metrics.total:
-        return
+        return None, False
+    doubt = run.doubt
+    if doubt is not None and doubt.prevents_record and request.record is None:
+        note(f"not recorded: {doubt.text}\n  --record records it, if you know that it has")
+        return None, False
+    from guardtui.app.editing.iteration_decisions import decision_line
     from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 
     prompts = None if str(request.prompts) == "-" else request.prompts
@@ -210,15 +260,18 @@ def _record(
     try:
         iteration, new = record_evaluation(files, evaluation, forecast)
     except StoreError as problem:
-        warn(f"not recorded: {problem}")
-        return
-    done = "recorded as" if new else "recorded already:"
-    missing = iteration.evaluation.metrics.missing
-    note(
-        f"{done} #{iteration.number}"
-        + (f" ({iteration.decision.value})" if iteration.decision.value != "undecided" else "")
-        + (f", {count_text(missing, 'prompt')} without a verdict" if missing else "")
-    )
+        warn(f"not recorded: {problem}".replace("\n ", ";"))  # one line beside the report
+        return None, False
+    decision, missing = iteration.decision, iteration.evaluation.metrics.missing
+    text = f"{'recorded as' if new else 'recorded already:'} #{iteration.number}"
+    if decision is not Decision.UNDECIDED:
+        text += f" ({decision.value})"
+    if missing:
+        text += f", {count_text(missing, 'prompt')} without a verdict"
+    elif decision is Decision.UNDECIDED:
+        text += f"\n  '{decision_line('keep', request.topic, iteration)}', or discard, decides"
+    note(text)
+    return iteration, new
 
 
 def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> FlipRounds | None:

@@ -18,29 +18,32 @@ from guardtui.advice.measured_rows import TooFewPromptsError
 from guardtui.advice.search import SearchProgress, SearchResult
 from guardtui.advice.splits import SplitError
 from guardtui.app.advice.refinement import open_measure
-from guardtui.app.scan.recorded_forecast import fit_recorded, recorded_guardrail
+from guardtui.app.scan.recorded_forecast import last_forecaster
 from guardtui.cli import diagnostics
 from guardtui.cli.diagnostics import Exit, InputError
-from guardtui.cli.guardrail_options import ENGINE, GuardrailFlags, guardrail_option
-from guardtui.cli.inputs import load_inputs, say_findings
+from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
+from guardtui.cli.inputs import say_findings
 from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import (
     FILE,
+    exits,
     output_option,
     prompts_option,
     reading_options,
+    reading_words,
     threshold_option,
     writer_option,
 )
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_choice, format_for
-from guardtui.domain.guardrail import Guardrail
+from guardtui.domain.figures import change_text
 from guardtui.domain.operating_point import Wanted
-from guardtui.domain.prompt_reading import Reading
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
+from guardtui.files.inputs import load_inputs
 from guardtui.files.topic_files import TopicFile, load_topic, save_topic
-from guardtui.forecast.forecaster import Forecaster, ForecastError
+from guardtui.forecast.forecaster import Forecaster
 from guardtui.reports.refinement import Refinement, render
 from guardtui.scanners.base import Progress
 from guardtui.scanners.local.scanner import LocalScanner
@@ -119,7 +122,8 @@ _FORMATS = ("table", "json", "md")
     "--wordings",
     type=FILE,
     metavar="FILE",
-    help="With --experiment: descriptions to try, one a line.",
+    help="With --experiment: wordings to try, a description a line, or (.json) a list of "
+    '{"description": "…", "examples": ["…"]}.',
 )
 @writer_option("With --experiment: a language model that writes wordings to try.")
 @format_choice(_FORMATS)
@@ -131,6 +135,12 @@ _FORMATS = ("table", "json", "md")
     metavar="FILE",
     help="Write the first proposal, or what an experiment proves, to this new file. An existing "
     "file is never overwritten.",
+)
+@exits(
+    {
+        Exit.NOT_COMPLETED: "an experiment is not completed",
+        Exit.NOT_ENOUGH_EVIDENCE: "no edit is proposed, or proven",
+    }
 )
 def command(
     topic: Path,
@@ -150,13 +160,11 @@ def command(
 
     The engine measures edits on all prompts, or on those that a column `split` (train, test)
     selects. Only an edit whose gain in coverage is likely on prompts that had no part in its choice
-    is proposed, and written to a new file with --write-topic; without one the exit code is 4. The
-    forecast of a guardrail that has answered stands beside. Ctrl-C ends a search and reports the
-    best edit so far (exit code 130).
+    is proposed, and written to a new file with --write-topic. The forecast of a guardrail that has
+    answered stands beside. Ctrl-C ends a search and reports the best edit so far.
 
     With --experiment, wordings with subsets of their examples, or single edits, are tried on the
-    guardrail; its verdicts are stored as they come, and --resume goes on after any end. Exit code
-    3: not completed.
+    guardrail; its verdicts are stored as they come, and --resume goes on after any end.
     """
     chosen, encoder, _ = guardrail.with_encoder(topic)
     of_search = {"time": time, "single": single}
@@ -164,6 +172,7 @@ def command(
     more = (of_experiment["wordings"], getattr(chosen.configuration, "template", None))
     check_output(output, topic, prompts, *filter(None, more))
     _require_new(new_topic, output)
+    shown = [] if format_name is None else ["--format", format_name]
     format_name = format_for(format_name, output, "table", _FORMATS)
     file = load_topic(topic)
     definition, prompt_set = load_inputs(topic, prompts, reading)
@@ -171,14 +180,16 @@ def command(
     for violation in violations(definition):
         diagnostics.warn(f"{topic}: {violation.message}: only edits that fix it are tried")
     if experiment:
+        from guardtui.app.scan.recording import EvaluatedFiles
         from guardtui.cli.refine.experiment import ExperimentCommand
 
         words = ["guardtui", "refine", str(topic), "--prompts", str(prompts)]
+        words += [*reading_words(reading), *shown]
         given = ["--yes"] * of_experiment["yes"]
         given += [] if new_topic is None else ["--write-topic", str(new_topic)]
         given += [] if output is None else ["--output", str(output)]
         command = ExperimentCommand(
-            topic,
+            EvaluatedFiles(topic, None if str(prompts) == "-" else prompts, reading or AS_WRITTEN),
             definition,
             prompt_set,
             chosen,
@@ -200,7 +211,10 @@ def command(
         return Exit.DONE if report.best is not None else Exit.NOT_ENOUGH_EVIDENCE
     engine = settled_engine(encoder, threshold, definition, prompt_set)
     wanted = None if guardrail.name is None else chosen.guardrail
-    forecaster = _forecaster(topic, prompt_set, engine, wanted)
+    try:
+        forecaster = last_forecaster(topic, prompt_set, engine, wanted, show_progress)
+    finally:
+        diagnostics.progress("")
     result, interrupted = _refine(
         engine, forecaster, definition, prompt_set, time or _TIME, single=single
     )
@@ -239,29 +253,6 @@ def _write_proposal(file: TopicFile, proposal: Topic | None, path: Path | None) 
     # The file does not exist: `force` creates it from the given content.
     save_topic(replace(file, path=path), proposal, force=True)
     diagnostics.note(f"wrote {path}")
-
-
-def _forecaster(
-    topic: Path,
-    prompts: PromptSet,
-    engine: LocalScanner,
-    wanted: Guardrail | None,
-) -> Forecaster | None:
-    """Return the forecaster of a guardrail, or None. Raises ForecastError if required.
-
-    It is required of a `wanted` guardrail; by default it is that of the one that answered last.
-    """
-    if wanted is not None and wanted.kind == ENGINE:
-        return None
-    try:
-        guardrail = recorded_guardrail(topic, wanted)
-        return fit_recorded(topic, prompts, guardrail, engine, show_progress)
-    except ForecastError:
-        if wanted is not None:
-            raise
-        return None
-    finally:
-        diagnostics.progress("")
 
 
 def _refine(
@@ -338,7 +329,7 @@ def _progress_line(shown: list[Progress | SearchProgress]) -> str:
         return f"{now.phase} {now.done}/{now.total}"
     return (
         f"searching {now.seconds:.0f}/{now.budget:.0f} s: {now.measured} definitions, "
-        f"beam {now.width}, edit {now.edits}, objective {now.gain:+.3f}"
+        f"beam {now.width}, edit {now.edits}, objective {change_text(now.gain)}"
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate
 from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
@@ -18,14 +19,21 @@ from guardtui.app.advice.wording_trials import mistakes_note
 from guardtui.app.advice.wordings import WriterError, WritingCall, read_wordings
 from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.experiments.airs import AirsAnswering, most_applies
+from guardtui.app.experiments.headless import HeadlessExperiment
 from guardtui.app.experiments.interrupted import interrupted, revert_interrupted
 from guardtui.app.experiments.models import ModelAnswering
-from guardtui.app.experiments.planning import Design, design_of, gathered, recorded, require_labels
+from guardtui.app.experiments.planning import (
+    Design,
+    design_of,
+    experiment_rows,
+    gathered,
+    require_labels,
+)
 from guardtui.app.experiments.run import ExperimentRun
 from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.named import NamedGuardrail
-from guardtui.app.guardrails.remote import RemoteOptions
-from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
+from guardtui.app.guardrails.remote import RemoteOptions, at_stored_threshold
+from guardtui.app.scan.recording import EvaluatedFiles
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.guardrail_options import AIRS, ENGINE
@@ -33,12 +41,11 @@ from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.scans.airs import require_sendable
 from guardtui.cli.scans.models import configured_model, models_and_writer
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import change_text, count_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, Wanted
-from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic, violations
+from guardtui.domain.topic import Topic
 from guardtui.http.errors import ServiceError
 from guardtui.reports.base import usage_text
 from guardtui.reports.experiment import ExperimentReport
@@ -48,21 +55,22 @@ from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.applied import AppliedLog
-from guardtui.session.chosen_thresholds import read_decision_threshold, settings_of_session
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
-from guardtui.session.session import Decision, Iteration, Recorder
+from guardtui.session.session import Iteration, Recorder
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
-from guardtui.session.workspace import now
 
 _POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class ExperimentCommand:
-    """An experiment with the options of the command line; `words` are its command and guardrail."""
+    """An experiment with the options of the command line; `words` are its command and guardrail.
 
-    path: Path
+    `files` are the topic file and its prompts.
+    """
+
+    files: EvaluatedFiles
     topic: Topic
     prompts: PromptSet
     guardrail: NamedGuardrail
@@ -99,7 +107,7 @@ class ExperimentCommand:
     @property
     def _known(self) -> SessionStore | None:
         """The session, if there is one: it is created only for an experiment that is made."""
-        return SessionStore(self.path) if has_session(self.path) else None
+        return SessionStore(self.files.topic) if has_session(self.files.topic) else None
 
     # --- the guardrail ----------------------------------------------------------------------
 
@@ -116,12 +124,10 @@ class ExperimentCommand:
                 "--threshold fitted does not fit --experiment: all candidates have the threshold "
                 "that is in use"
             )
-        chosen = self.threshold
-        if chosen is None:
-            guardrail = options.scanner().settings.guardrail
-            chosen = read_decision_threshold(settings_of_session(self.path), guardrail)
-        if isinstance(chosen, float):
-            options = options.at_threshold(chosen, BY_HAND)
+        if isinstance(self.threshold, float):
+            return ModelAnswering(options.at_threshold(self.threshold, BY_HAND))
+        if self.threshold is None:
+            return ModelAnswering(at_stored_threshold(options, self.files.topic))
         return ModelAnswering(options)
 
     def _airs(self) -> AirsAnswering:
@@ -142,12 +148,12 @@ class ExperimentCommand:
         with airs_service.failures_told():
             production.management()
             connection = self._options.connect(production, self.test_profile)
-        store = SessionStore(self.path)
+        store = SessionStore(self.files.topic)
         return AirsAnswering(
             connection,
             production.profile,
             self.topic,
-            self.path,
+            self.files.topic,
             store,
             _changes(store),
             tell=_warn,
@@ -185,7 +191,7 @@ class ExperimentCommand:
             if record is None:
                 raise self._nothing_to_resume()
             design, known = design_of(record, self.prompts), None
-            log = ExperimentLog(SessionStore(self.path))
+            log = ExperimentLog(SessionStore(self.files.topic))
             verdicts = log.verdicts(record)
             if 0 in verdicts:
                 known = record.evaluation(0, verdicts[0].verdicts())
@@ -195,47 +201,40 @@ class ExperimentCommand:
                 f"stored, {count_text(record.calls, 'call')} made"
             )
             of_definition = 0 if known is None else known.metrics.total
-            if not await self._agreed(design, known, answering, answered - of_definition):
+            looked = await self._look(answering)
+            if not self._agreed(design, known, answering, looked, answered - of_definition):
                 return None
         else:
             if record is not None:
                 diagnostics.note(
                     f"an experiment of {record.created} is unfinished: --resume goes on with it"
                 )
-            known_before = self._known
-            iterations = [] if known_before is None else known_before.iterations()
-            evaluations = [iteration.evaluation for iteration in iterations]
-            fingerprint = self.prompts.fingerprint
-            known = recorded(evaluations, self.topic, answering.settings, fingerprint)
+            known = self._headless(answering).known()
             candidates = await self._candidates(known)
             if candidates is None:
                 return None
             design = Design(self.prompts, self.topic, tuple(candidates))
+            looked = await self._look(answering)
+            cached = await asyncio.to_thread(answering.cached, design.definitions, self.prompts)
             if self.calls is not None:
-                design = self._limited(design, known)
-            if not await self._agreed(design, known, answering):
+                design = self._limited(design, known, cached)
+            if not self._agreed(design, known, answering, looked, cached=cached):
                 return None
-            settings = answering.settings if known is None else known.settings
             titled = "" if self.test_profile else self.guardrail.name
-            log = ExperimentLog(SessionStore(self.path))
-            record = log.add(
-                design.record(settings.titled(titled)), None if known is None else known.verdicts
-            )
-        return await self._run(log, record, answering, keep)
+            record = self._headless(answering).begun(design, known, titled)
+        return await self._run(record, answering, keep)
+
+    def _headless(self, answering: ModelAnswering | AirsAnswering) -> HeadlessExperiment:
+        return HeadlessExperiment(self.files, self.topic, self.prompts, answering, Recorder.COMMAND)
 
     async def _run(
         self,
-        log: ExperimentLog,
         record: ExperimentRecord,
         answering: ModelAnswering | AirsAnswering,
         keep: Callable[[Topic], None] | None,
     ) -> ExperimentReport:
-        files = EvaluatedFiles(self.path, None, AS_WRITTEN)
-
-        async def scanned(evaluation: Evaluation) -> None:
-            await asyncio.to_thread(record_evaluation, files, evaluation)
-
-        run = ExperimentRun(log, record, self.prompts, answering, scanned=scanned)
+        headless = self._headless(answering)
+        run = headless.run_of(record)
         try:
             # The calls of earlier runs do not count.
             most = None if self.calls is None else record.calls + self.calls
@@ -249,23 +248,24 @@ class ExperimentCommand:
                 f"  every verdict is stored; to go on: {self._resuming}"
             )
         best, kept = run.best(), False
-        if best is not None and status.best is not None and keep is not None:
-            keep(best.topic)  # before it is recorded as kept: writing may fail
-            iteration = Iteration(0, now(), Decision.UNDECIDED, best, by=Recorder.COMMAND)
-            SessionStore(self.path).add_iteration(iteration)
-            log.keep(record, status.best + 1)
-            kept = True
-        return ExperimentReport(
-            self.topic,
-            status.settings,
-            tuple((one.candidate, one.standing) for one in status.candidates),
-            len(self.prompts),
-            status.calls,
-            status.best,
-            status.ending,
-            status.stopped,
-            kept,
-        )
+        if best is not None and status.best is not None:
+            if keep is not None:
+                keep(best.topic)  # before it is recorded as kept: writing may fail
+                kept = True
+            self._say_recorded(headless.record_proven(run, kept=kept), kept=kept)
+        return headless.report_of(run, status, kept=kept)
+
+    def _say_recorded(self, recorded: Iteration | None, *, kept: bool) -> None:
+        """Say as which iteration a proven candidate was recorded, and how to keep it."""
+        if recorded is None:
+            return
+        number = str(recorded.number)
+        words = ["guardtui", "history", "keep", str(self.files.topic), "--iteration", number]
+        text = f"candidate recorded as #{number}"
+        if not kept:
+            # Not all prompts were asked, and those that count were compared by the experiment.
+            text += f"; to keep it: {shlex.join([*words, '--anyway'])}"
+        diagnostics.note(text)
 
     def _unfinished(self, answering: ModelAnswering | AirsAnswering) -> ExperimentRecord | None:
         settings, store = answering.settings, self._known
@@ -287,7 +287,7 @@ class ExperimentCommand:
         open_ = [one for one in recorded_ones if not one.ending]
         if not open_:
             return InputError(
-                f"{self.path}: no experiment is unfinished\n  omit --resume to begin one"
+                f"{self.files.topic}: no experiment is unfinished\n  omit --resume to begin one"
             )
         newest = open_[-1]
         reasons = []
@@ -298,7 +298,7 @@ class ExperimentCommand:
         if not reasons:
             reasons.append(f"it asks {guardrail_text(newest.settings)}")
         return InputError(
-            f"{self.path}: the unfinished experiment of {newest.created} does not fit: "
+            f"{self.files.topic}: the unfinished experiment of {newest.created} does not fit: "
             f"{' and '.join(reasons)}\n  undo that, or omit --resume to begin another"
         )
 
@@ -316,9 +316,6 @@ class ExperimentCommand:
         """Return the candidates; None if the author declined the call to the writer."""
         typed = [] if self.wordings is None else read_wordings(self.wordings, self.topic)
         require_labels(self.topic, self.prompts)
-        for wording in typed:
-            for broken in violations(wording.topic):
-                diagnostics.warn(f"{wording.origin}: {broken.message}: it is not tried")
         _, writer = self._models_and_writer()
         engine = settled_engine(self.encoder, None, self.topic, self.prompts)
         given = [*typed]
@@ -355,7 +352,7 @@ class ExperimentCommand:
 
     async def _written(self, writer: JudgeOptions, known: Evaluation) -> Sequence[Candidate] | None:
         """Return the wordings of a writer; None if the author declined."""
-        rows = np.arange(len(self.prompts), dtype=np.intp)
+        rows = experiment_rows(self.prompts)
         try:
             call = WritingCall(writer, self.topic, shown_mistakes(known, self.prompts, rows))
         except SuggestionError as error:
@@ -386,34 +383,46 @@ class ExperimentCommand:
             for wording in written.wordings
         ]
 
-    def _limited(self, design: Design, known: Evaluation | None) -> Design:
+    def _limited(
+        self, design: Design, known: Evaluation | None, cached: NDArray[np.bool_]
+    ) -> Design:
         assert self.calls is not None  # noqa: S101 - it is limited
-        limited = design.within(self.calls, known)
+        limited = design.within(self.calls, known, cached)
         left_out = len(design.candidates) - len(limited.candidates)
         if left_out:
             diagnostics.note(
                 f"{self.calls:,} calls are for {count_text(len(limited.candidates), 'candidate')}: "
                 f"{left_out} more are left out"
             )
-        most = limited.calls(known).most
+        most = limited.calls(known, cached).most
         if most > self.calls:
             diagnostics.warn(
                 f"{self.calls:,} calls may not reach the end, which takes up to {most:,}"
             )
         return limited
 
-    async def _agreed(
+    async def _look(self, answering: ModelAnswering | AirsAnswering) -> tuple[str, ...]:
+        """Return in sentences what happens to a profile. Raises `InputError` and AirsError."""
+        if not isinstance(answering, AirsAnswering):
+            return ()
+        with airs_service.failures_told():
+            return await answering.look()
+
+    def _agreed(
         self,
         design: Design,
         known: Evaluation | None,
         answering: ModelAnswering | AirsAnswering,
+        looked: Sequence[str],
         answered: int | None = None,
+        cached: NDArray[np.bool_] | None = None,
     ) -> bool:
         """Say what the experiment takes, and return whether the author agrees.
 
-        With verdicts `answered` on candidates it was begun before.
+        With verdicts `answered` on candidates it was begun before. `looked` says what happens to a
+        profile; `cached` verdicts, bool [k, N], take no call.
         """
-        calls = design.calls(known)
+        calls = design.calls(known, cached)
         most = max(0, calls.most - (answered or 0))
         number = f"{calls.least:,} to {most:,}" if answered is None else f"up to {most:,} more"
         text = (
@@ -423,11 +432,15 @@ class ExperimentCommand:
         )
         if calls.current:
             text += f", {calls.current:,} of them for the definition itself"
+        if held_out := len(self.prompts) - len(experiment_rows(self.prompts)):
+            text += (
+                f"; {count_text(held_out, 'prompt')} held out by the column split: asked for the "
+                "definition only"
+            )
         diagnostics.note(text)
+        for line in looked:
+            diagnostics.note(line)
         if isinstance(answering, AirsAnswering):
-            with airs_service.failures_told():
-                for line in await answering.look():
-                    diagnostics.note(line)
             diagnostics.note(answering.duration(most_applies(len(design.candidates)), most))
         else:
             diagnostics.note(answering.cost(self.topic, self.prompts, most))
@@ -474,7 +487,7 @@ def _progress(status: ExperimentStatus) -> str:
     gains = [one.standing.gain for one in status.candidates if one.standing.gain is not None]
     if gains:
         left = sum(one.standing.dropped is None for one in status.candidates)
-        text += f", {left} candidates left, the best {max(gains):+.3f}"
+        text += f", {left} candidates left, the best {change_text(max(gains))}"
     if status.traffic is not None and status.traffic.used is not None:
         used = usage_text(status.traffic.used)
         text += f", {used}" if used else ""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.options import RunOptions
-from guardtui.cli.scans.run import ScanJob, evaluated
+from guardtui.cli.scans.run import Doubt, ScanJob, evaluated
 from guardtui.cli.scans.services import open_verdicts, say_incomplete
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.topic import Topic, violations
+from guardtui.files.command_lines import command_line
 from guardtui.http.errors import ServiceError, inert
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
@@ -44,7 +47,7 @@ def make_run(guardrail: NamedGuardrail, options: RunOptions) -> AirsRun:
     return AirsRun(access, configuration.rate, options.fresh, configuration.batch)
 
 
-@dataclass(frozen=True)
+@dataclass
 class AirsRun:
     """AIRS with the options of the command line, and its profile as deployed."""
 
@@ -52,8 +55,10 @@ class AirsRun:
     rate: float | None
     fresh: bool
     batches: bool
+    doubt: Doubt | None = field(default=None, init=False)
     remote = True
     template = ""
+    engine = None
     stored_template = None
 
     @property
@@ -78,27 +83,25 @@ class AirsRun:
             return signals.run(evaluate()), None
 
     async def _scanner(self, job: ScanJob, cache: SqliteVerdicts) -> AirsScanner:
-        """Return a scanner of the profile as deployed, if that can be looked up.
+        """Return a scanner of the profile, which has this definition unless there is a `doubt`.
 
-        Warns if the deployed definition differs. Raises `InputError` and ScannerError.
+        Raises `InputError` if it has another one, and ScannerError.
         """
         connection = AirsConnection(
             self.access, rate=self.rate, batches=self.batches, revisions=known_revisions()
         )
         profile = inert(self.access.profile, characters=60)
+        plan = None
         try:
             try:
                 plan = await connection.look(job.topic)
             except PolicyError as problem:
                 # The scan can still run: only the changes that applying would make are unknown.
-                diagnostics.warn(
-                    f"whether profile {profile} has this definition is unknown: {problem}"
-                )
+                self.doubt = Doubt(f"{_UNKNOWN}: {problem}")
                 now = await connection.active()
             else:
+                self.doubt = _doubt(plan)
                 now = connection.in_effect(job.topic, plan)
-                if plan is not None and plan.changes:
-                    diagnostics.warn(_difference(profile, plan))
         except ServiceError as error:
             raise AirsError(
                 f"the profile {profile} could not be looked up: {error.message}\n"
@@ -107,6 +110,10 @@ class AirsRun:
             ) from error
         except AirsError as error:
             raise InputError(str(error)) from error
+        if plan is not None and plan.difference:
+            raise InputError(_refusal(profile, plan, job))
+        if self.doubt is not None:
+            diagnostics.warn(f"profile {profile}: {self.doubt.text}")
         companions = [topic.name for topic in job.companions.topics]
         return connection.scanner(now, cache=cache, fresh=self.fresh, companions=companions)
 
@@ -148,17 +155,38 @@ def require_sendable(topic: Topic) -> None:
         raise InputError(f"AIRS would reject this definition: fix it first\n{limits}")
 
 
-def _difference(profile: str, plan: Plan) -> str:
-    """Return how the deployed definition differs from this one."""
-    remedy = "\n  to deploy it: " + "; ".join(plan.changes)
-    if plan.unknown is not None:
-        return (
-            f"whether profile {profile} has this definition is unknown: it pins revision "
-            f"{plan.unknown} of the topic, whose text AIRS does not show{remedy}"
+_UNKNOWN = "whether the profile has this definition is unknown"
+
+
+def _doubt(plan: Plan | None) -> Doubt | None:
+    """Return why it is unknown whether the profile has the definition; None if it is known.
+
+    Without a service account nothing can be looked up, and verdicts are recorded as in the app.
+    """
+    if plan is None:
+        return Doubt(f"{_UNKNOWN}: no service account is set, so it is not looked up", False)
+    if plan.unknown is None:
+        return None
+    revision = f"revision {plan.unknown} of the topic, whose text AIRS does not show"
+    return Doubt(f"{_UNKNOWN}: it has {revision}")
+
+
+def _refusal(profile: str, plan: Plan, job: ScanJob) -> str:
+    """Return why verdicts of the profile would not be about this definition, and remedies."""
+    words = job.guardrail_words
+    deploy = command_line("guardtui", "topics", "apply", job.topic_path, *words)
+    get = shlex.join(["guardtui", "topics", "get", job.topic.name, *words])
+    source = job.prompts.source
+    prompts = source if Path(source).exists() else "-"
+    measure = shlex.join(["guardtui", "eval", "deployed.yaml", "--prompts", prompts])
+    remedies = [f"to deploy this one: {deploy}"]
+    if plan.is_newest:
+        remedies.append(
+            f"to measure that of the profile: {get} > deployed.yaml && "
+            f"{measure} {shlex.join(words)}".rstrip()
         )
-    return (
-        f"profile {profile} does not have this definition: the verdicts are on what it has{remedy}"
-    )
+    lines = (f"profile {profile} has another definition: {plan.difference}", "nothing was scanned")
+    return "\n  ".join((*lines, *remedies))
 
 
 def _duration(seconds: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from guardtui.cli import signals
@@ -14,6 +14,7 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import ThresholdFit, Wanted, own_fit
 from guardtui.large_sets.workers import make_workers
+from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import EncodeChunks, encode_chunks
 from guardtui.session.profile_scans import WithCompanions
 
@@ -33,7 +34,7 @@ def make_run(guardrail: NamedGuardrail, options: RunOptions) -> EngineRun:
     return EngineRun(guardrail.guardrail, encoder, options.threshold, workers)
 
 
-@dataclass(frozen=True)
+@dataclass
 class EngineRun:
     """The embedded engine with the options of the command line."""
 
@@ -42,8 +43,10 @@ class EngineRun:
     threshold: Wanted
     workers: AbstractContextManager[EncodeChunks]
     remote = False
+    doubt = None
     template = ""
     stored_template = None
+    engine: LocalScanner | None = field(init=False, default=None)
 
     def evaluate(self, job: ScanJob) -> tuple[Evaluation, ThresholdFit | None]:
         """Evaluate a topic with its companions, at the threshold for these prompts.
@@ -52,6 +55,7 @@ class EngineRun:
         """
         with self.workers as encode:
             engine = settled_engine(self.encoder, self.threshold, job.topic, job.prompts, encode)
+            self.engine = engine
             together = WithCompanions(engine, job.companions.topics, job.companions.closed)
             evaluation = signals.run(evaluated(together, job))
         return evaluation, own_fit(evaluation, engine.shipped_threshold)

@@ -61,6 +61,8 @@ class ModelRun:
     wanted: Wanted
     fresh: bool
     remote = True
+    engine = None
+    doubt = None
 
     @property
     def template(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -29,15 +29,25 @@ from guardtui.session.evaluator import Evaluator, RemoteEvaluator, with_epochs
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail
     from guardtui.app.scan.plan import FlipCheck
+    from guardtui.scanners.local.scanner import LocalScanner
 
 
 BeginCheck: TypeAlias = "Callable[[ScannerSettings, NDArray[np.bool_], int], Awaitable[FlipCheck]]"
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why verdicts may be of another definition, in a clause; and whether they stay unrecorded."""
+
+    text: str
+    prevents_record: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ScanJob:
     """A topic and the prompts to scan (`rows` intp, None: all) with the rest of its profile.
 
+    `guardrail_words` are the flags of a command that choose the guardrail.
     `baseline` is what the result is compared with. `repeated` returns the rows to scan again after
     the first of the `epochs`, None all of them. With a `begin`, which gets the scanner's settings,
     the cached prompts (bool [N]) and the number of epochs, a check of the likely flips chooses the
@@ -55,6 +65,7 @@ class ScanJob:
     rows: NDArray[np.intp] | None = None
     begin: BeginCheck | None = None
     ended: Callable[[Evaluation], None] | None = None
+    guardrail_words: Sequence[str] = ()
 
     @property
     def scanned(self) -> PromptSet:
@@ -87,6 +98,14 @@ class ScanRun(Protocol):
     @property
     def stored_template(self) -> tuple[str, str] | None:
         """Id and text of the template that verdicts depend on, for the session."""
+
+    @property
+    def engine(self) -> LocalScanner | None:
+        """The embedded engine once it has evaluated, None for another guardrail."""
+
+    @property
+    def doubt(self) -> Doubt | None:
+        """Why it is unknown whether the verdicts are of the definition, once it was evaluated."""
 
     @property
     def guardrail(self) -> Guardrail:

@@ -22,7 +22,7 @@ from guardtui.cli.expressions import (
     named_scorers,
     plugin_option,
 )
-from guardtui.cli.options import FILE, Number, output_option
+from guardtui.cli.options import FILE, Number, exits, output_option
 from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_choice, format_for
 from guardtui.cli.score.graders import grader_maker, model_role_option, models_named, roles_of
@@ -119,6 +119,12 @@ _BAR = 24
     help="Allow http:// to other machines, which sends key and texts unencrypted.",
 )
 @click.option("--fresh", is_flag=True, help="Ignore cached grades.")
+@exits(
+    {
+        Exit.NOT_COMPLETED: "rows could not be scored, or it was interrupted; the others are "
+        "reported, and what a model graded is kept"
+    }
+)
 def command(
     file: Path,
     scorers: tuple[str, ...],
@@ -141,9 +147,6 @@ def command(
 
     Scorers, metrics and reducers are those of guardtui.scorer, written as in Python, but only
     read, never evaluated.
-
-    Exit code 0: done. 2: bad usage or input. 3: rows could not be scored; the others are
-    reported, and what a model graded is kept. 130: interrupted; likewise.
     """
     if not scorers:
         raise click.UsageError("no scorer is named: add one, such as --scorer 'match()'")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
 
@@ -17,8 +17,9 @@ from guardtui.cli.airs_service import (
     open_management,
     settings_of,
 )
+from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import GuardrailFlags
-from guardtui.cli.options import FILE, json_option
+from guardtui.cli.options import FILE, exits, json_option
 from guardtui.cli.output import table, write
 from guardtui.cli.scans.airs import require_sendable
 from guardtui.cli.topics.apply import apply_
@@ -33,12 +34,57 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.models import CustomTopic
 
 
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A place of a profile that uses a revision of a topic."""
+
+    place: str
+    action: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicEntry:
+    """A topic of the tenant, with its newest text."""
+
+    name: str
+    revision: int
+    id: str
+    active: bool
+    description: str
+    examples: tuple[str, ...]
+    pins: list[Pin]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEntry:
+    """A profile of the tenant."""
+
+    name: str
+    revision: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicList:
+    """The topics of a tenant; `profile` is null if none is named."""
+
+    profile: ProfileEntry | None
+    topics: list[TopicEntry]
+
+
 @click.group("topics")
+@exits(
+    {
+        Exit.BAD_INPUT: "bad input, or an unknown topic or profile",
+        Exit.NOT_COMPLETED: "the service failed",
+    }
+)
 def command() -> None:
     """Manage the custom topics of AIRS: list, get, create, apply, revert, delete.
 
     These commands need a service account: PANW_MGMT_CLIENT_ID, PANW_MGMT_CLIENT_SECRET and
-    PANW_MGMT_TSG_ID. Exit code 2: bad input, or an unknown topic or profile. 3: the service failed.
+    PANW_MGMT_TSG_ID.
     """
 
 
@@ -59,13 +105,11 @@ def list_(guardrail: GuardrailFlags, as_json: bool) -> None:
     listing = signals.run(_read(settings))
     row = listing.profile
     if as_json:
-        data = {
-            "profile": None
-            if row is None
-            else {"name": row.profile_name, "revision": row.revision, "id": row.profile_id},
-            "topics": [_entry(listing, topic) for topic in listing.topics],
-        }
-        write(encode("topics", data))
+        topics = [_entry(listing, topic) for topic in listing.topics]
+        profile = None
+        if row is not None:
+            profile = ProfileEntry(row.profile_name, row.revision, row.profile_id)
+        write(encode("topics", TopicList(profile, topics)))
         return
     header = ("name", "revision", "id", *(("in the profile",) if row is not None else ()))
     write(table([_cells(listing, topic) for topic in listing.topics], header))
@@ -126,19 +170,16 @@ async def _read(settings: AirsSettings) -> TenantTopics:
             return await read_listing(client, settings.profile, must_exist=True)
 
 
-def _entry(listing: TenantTopics, topic: CustomTopic) -> dict[str, Any]:
-    return {
-        "name": topic.topic_name,
-        "revision": topic.revision,
-        "id": topic.topic_id,
-        "active": topic.active,
-        "description": topic.description,
-        "examples": list(topic.examples),
-        "pins": [
-            {"place": str(path), "action": action, "revision": revision}
-            for path, action, revision in listing.pins(topic)
-        ],
-    }
+def _entry(listing: TenantTopics, topic: CustomTopic) -> TopicEntry:
+    return TopicEntry(
+        name=topic.topic_name,
+        revision=topic.revision,
+        id=topic.topic_id,
+        active=topic.active,
+        description=topic.description,
+        examples=topic.examples,
+        pins=[Pin(str(path), action, revision) for path, action, revision in listing.pins(topic)],
+    )
 
 
 def _cells(listing: TenantTopics, topic: CustomTopic) -> list[str]:

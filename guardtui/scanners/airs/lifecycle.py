@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from guardtui.domain.topic import Topic, violations
+from guardtui.domain.topic import Topic, describe_changes, violations
 from guardtui.http.errors import ServiceError, inert
 from guardtui.scanners.airs.errors import UNKNOWN_FATE, AirsError, reworded
 from guardtui.scanners.airs.management import ManagementClient
@@ -31,6 +31,15 @@ class Plan:
     """Policy of the profile after the change."""
     unknown: int | None = None
     """Revision of the topic that the profile pins now, if its text is unknown."""
+    difference: str = ""
+    """How the profile is known to differ from the definition, without foreign text; or ""."""
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether the profile has the newest text of the topic, the only one that AIRS shows."""
+        topic = self.topic
+        pins = () if topic is None else pinned(self.profile.policy, topic.topic_id)
+        return topic is not None and any(max(pin[2], 1) == topic.revision for pin in pins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +67,44 @@ async def plan(
     known = await client.topic(topic.name)
     target_pin = _pin_target(client, row, known, topic, path)
     edit = attach(row.policy, target_pin.pin, topic.intent, path=path, set_default=set_default)
-    changes = target_pin.changes + edit.changes
-    return Plan(row, known, changes, _warnings(row, edit), edit.policy, target_pin.unknown)
+    changes, unknown = target_pin.changes + edit.changes, target_pin.unknown
+    difference = "" if not changes else _difference(row, known, topic, path, unknown)
+    return Plan(row, known, changes, _warnings(row, edit), edit.policy, unknown, difference)
+
+
+def _difference(
+    row: SecurityProfile,
+    known: CustomTopic | None,
+    topic: Topic,
+    path: PolicyPath | None,
+    unknown: int | None,
+) -> str:
+    """Return how the topic of a profile differs from a definition; "" if only a text is unknown."""
+    if known is None:
+        return "the tenant does not have the topic"
+    path = path or target(row.policy)
+    pins = [pin for pin in pinned(row.policy, known.topic_id) if pin[0] == path]
+    if not pins:
+        return "it does not have the topic"
+    _, action, revision = pins[0]
+    if len(pins) == 1 and action == topic.intent and unknown is not None:
+        return ""
+    if action != topic.intent:
+        return f"the topic is in its {inert(action, characters=20)} list"
+    if max(revision, 1) != known.revision:
+        return f"it has revision {revision} of the topic, whose text is another"
+    if not known.active:
+        return "the topic is not active"
+    deployed = Topic(
+        name=topic.name,
+        description=known.description,
+        examples=known.examples,
+        intent=topic.intent,
+    )
+    edits = ", ".join(describe_changes(deployed, topic))
+    if edits:
+        return f"it has revision {revision} of the topic; from there to the file: {edits}"
+    return "its default for prompts that match no topic is another"
 
 
 async def apply(

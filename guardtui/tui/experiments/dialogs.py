@@ -11,20 +11,21 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Input
 from textual.widgets.option_list import Option
 
+from guardtui.advice.experiment_candidates import names
 from guardtui.app.experiments.status import ExperimentPlan, ExperimentStatus
 from guardtui.domain.figures import count_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
 from guardtui.tui.advice.edit_list import EditList
 from guardtui.tui.editor.definition_diff import difference_text
-from guardtui.tui.experiments.text import candidate_line, head_text, ranked
+from guardtui.tui.experiments.text import candidate_lines, head_text, ranked
 from guardtui.tui.inputs.fields import LineInput
 from guardtui.tui.kit.form import FormDialog, row
 from guardtui.tui.kit.inert import OptionList, Static
 from guardtui.tui.kit.styled_text import themed
 
 _POLL = 0.1
-_SHOWN = 200  # characters of a change
+_SHOWN = 200  # characters of a name
 _MOST_CALLS = 10_000_000
 
 
@@ -82,11 +83,8 @@ def plan_text(plan: ExperimentPlan) -> Text:
     for note in plan.notes:
         text.append(f"\n⚠ {display_text(note)}", "$text-warning")
     text.append("\n\nEach is asked about a growing part of the prompts; hopeless ones are dropped.")
-    for candidate in plan.candidates:
-        change = display_start(candidate.change, _SHOWN) or "another wording"
-        text.append(f"\n  · {change}")
-        if candidate.topic.description != plan.topic.description:
-            text.append(f", {count_text(len(candidate.topic.examples), 'example')}")
+    for name in names(plan.topic, plan.candidates):
+        text.append(f"\n  · {display_start(name, _SHOWN)}")
     return text
 
 
@@ -122,7 +120,8 @@ class ExperimentPage(EditList[str]):
         self._under_way, self._pause, self._stop = running, pause, stop
         self._shown = now
         self._order: list[int] = ranked(now)
-        super().__init__([("", candidate_line(now, index)) for index in self._order], ())
+        lines = candidate_lines(now)
+        super().__init__([("", lines[index]) for index in self._order], ())
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
@@ -159,8 +158,9 @@ class ExperimentPage(EditList[str]):
         listed = self.query_one(OptionList)
         chosen = self._order[listed.highlighted or 0]
         self._shown, order = now, ranked(now)
+        lines = candidate_lines(now)
         for place, index in enumerate(order):
-            listed.replace_option_prompt_at_index(place, themed(candidate_line(now, index)))
+            listed.replace_option_prompt_at_index(place, themed(lines[index]))
         if order != self._order:
             self._order = order
             listed.highlighted = order.index(chosen)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from guardtui.advice.candidates import Candidate
-from guardtui.advice.experiment import Ending
+from guardtui.advice.experiment import Ending, Standing
 from guardtui.app.experiments.session_experiments import calls_text, ended_text
 from guardtui.app.experiments.status import CandidateStatus, ExperimentStatus
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import change_text
 from guardtui.domain.guardrail import ScannerSettings, badge, guardrail_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.scanners.base import Traffic
 from guardtui.tui.kit.block_chart import progress_bar
 
-_SHOWN = 300  # characters of a change
+_SHOWN = 300  # characters of a name
 _NAME = 30
 
 ABOUT_ANOTHER = "of the definition before your edits"
@@ -50,7 +49,7 @@ def name_of(settings: ScannerSettings) -> str:
 def best_text(status: ExperimentStatus) -> str:
     """Return the greatest gain so far in words, or "" before the first look."""
     gains = [one.standing.gain for one in alive(status.candidates) if one.standing.gain is not None]
-    return f"best so far {max(gains):+.3f}, unproven" if gains else ""
+    return f"best so far {change_text(max(gains))}, unproven" if gains else ""
 
 
 def alive(candidates: tuple[CandidateStatus, ...]) -> list[CandidateStatus]:
@@ -81,10 +80,13 @@ def ranked(status: ExperimentStatus) -> list[int]:
     return sorted(range(len(status.candidates)), key=key)
 
 
-def candidate_line(status: ExperimentStatus, index: int) -> Text:
-    """Return a candidate in one line: its state, gain with lower bound, verdicts and change."""
-    one = status.candidates[index]
-    known = one.standing
+def candidate_lines(status: ExperimentStatus) -> list[Text]:
+    """Return each candidate in one line: its state, gain with lower bound, verdicts and name."""
+    named = zip(status.candidates, status.names, strict=True)
+    return [_candidate_line(status, one.standing, name) for one, name in named]
+
+
+def _candidate_line(status: ExperimentStatus, known: Standing, name: str) -> Text:
     line = Text()
     if known.is_proven:
         line.append("✓ proven   ", "bold $text-success")
@@ -97,17 +99,9 @@ def candidate_line(status: ExperimentStatus, index: int) -> Text:
     if known.gain is None or known.low is None:
         line.append(" " * 21)
     else:
-        line.append(f" {known.gain:+.3f} (from {known.low:+.3f})".ljust(21))
+        line.append(f" {change_text(known.gain)} (from {change_text(known.low)})".ljust(21))
     line.append(f" {known.answers:>5} ", "$text-muted")
-    return line.append(change_text(status, one.candidate))
-
-
-def change_text(status: ExperimentStatus, candidate: Candidate) -> str:
-    """Return the change of a candidate, inert: what it says, and how many examples it has."""
-    change = display_start(candidate.change, _SHOWN) or "another wording"
-    if candidate.topic.description == status.topic.description:
-        return change
-    return f"{change}, {count_text(len(candidate.topic.examples), 'example')}"
+    return line.append(display_start(name, _SHOWN))
 
 
 def head_text(status: ExperimentStatus, *, edited: bool = False) -> Text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rich.text import Text
 from textual import on, work
@@ -11,11 +12,14 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets.option_list import Option
 
+from guardtui.app.problems import problems_shown
 from guardtui.app.services import Services
+from guardtui.app.state import AppState
 from guardtui.domain.comparison import Comparison, compare
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Topic
+from guardtui.session.experiments import ExperimentLog, ExperimentRecord
 from guardtui.session.history import HistoryEntry, history
 from guardtui.session.series import series_of
 from guardtui.session.session import PLATEAU_ADVICE, Decision
@@ -40,6 +44,21 @@ _KEYS = "Enter definition · r restore · m mark · c compare · p pin · f filt
 _SHORT_KEYS = "r restore · m mark · c compare · p pin · f filter"
 
 
+@dataclass(frozen=True, eq=False)
+class HistoryContent:
+    """What the history shows: entries oldest first, and experiments.
+
+    `marks` are "best" and "baseline" by the name of an entry; `series` is what the best entry was
+    chosen from.
+    """
+
+    entries: Sequence[HistoryEntry] = ()
+    marks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    plateau: bool = False
+    series: BestOfSeries | None = None
+    experiments: Sequence[ExperimentRecord] = ()
+
+
 RESTORE, PIN = "restore", "pin"
 """What to do with an entry after the dialog."""
 
@@ -58,25 +77,13 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
 
     help_pane = "history"
 
-    def __init__(
-        self,
-        entries: Sequence[HistoryEntry],
-        current: Topic,
-        prompts: PromptSet,
-        marks: Mapping[str, Sequence[str]],
-        plateau: bool = False,
-        series: BestOfSeries | None = None,
-    ) -> None:
-        """`entries` oldest first; `marks` are "best" and "baseline" by the name of an entry.
-
-        `series` is what the best entry was chosen from.
-        """
+    def __init__(self, content: HistoryContent, current: Topic, prompts: PromptSet) -> None:
+        """Show the history beside the current definition and prompts."""
         super().__init__()
-        self._all, self._current, self._prompts = list(entries), current, prompts
-        self._entries = self._all
+        self._content, self._current, self._prompts = content, current, prompts
+        self._entries = content.entries
         """Those that the filter shows."""
         self._filter: Decision | None = None
-        self._marks, self._plateau, self._series = marks, plateau, series
         self._marked: list[HistoryEntry] = []
 
     def compose(self) -> ComposeResult:
@@ -86,8 +93,8 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
                 page.border_subtitle = "Esc"
                 yield Static(_NOTHING)
                 return
-            if self._plateau:
-                yield Static(themed(Text(f"⚠ plateau: {PLATEAU_ADVICE}", "$text-warning")))
+            plateau = Text(f"⚠ plateau: {PLATEAU_ADVICE}", "$text-warning")
+            yield Static(themed(plateau), id="history-plateau")
             yield Static("", id="history-chart")
             yield Static("", id="history-head")
             yield OptionList(*(Option("") for _ in self._entries), compact=True)
@@ -109,15 +116,45 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw)
 
+    async def update(self, content: HistoryContent) -> None:
+        """Show what was recorded meanwhile; the highlighted and the marked entries stay."""
+        if self._ended or not self.is_mounted:
+            return
+        highlighted = self._entries[self._index()].name if self._entries else ""
+        self._content = content
+        known = {entry.name: entry for entry in content.entries}
+        self._marked = [known[entry.name] for entry in self._marked if entry.name in known]
+        if not self._entries:
+            self._entries = content.entries
+            await self.recompose()
+            self.on_mount()
+        self._list_entries(highlighted)
+
+    def _list_entries(self, highlighted: str = "") -> None:
+        """List the entries that the filter shows; all if there are none."""
+        every = self._content.entries
+        shown = [entry for entry in every if self._filter in (None, entry.decision)]
+        if not shown:
+            shown, self._filter = list(every), None
+        self._entries = shown
+        title = "History" if self._filter is None else f"History: {self._filter} only"
+        self.query_one(".page").border_title = title
+        self._list.clear_options()
+        self._list.add_options(Option("") for _ in shown)
+        names = [entry.name for entry in reversed(shown)]
+        self._list.highlighted = names.index(highlighted) if highlighted in names else 0
+        self._draw()
+
     def _draw(self) -> None:
         if not self.is_mounted or not self.query("#history-head"):
             return  # it is empty, or is being closed
+        self.query_one("#history-plateau").display = self._content.plateau
         width = self._list.scrollable_content_region.width
         keys = _KEYS if width > len(_KEYS) else _SHORT_KEYS
         self.query_one(".page").border_subtitle = keys
         self.query_one("#history-head", Static).update(themed(head_line(width)))
         for row, entry in enumerate(reversed(self._entries)):
-            marks = self._marks.get(entry.name, ())
+            marks = self._content.marks.get(entry.name, ())
             line = entry_line(entry, width, marked=entry in self._marked, marks=marks)
             self._list.replace_option_prompt_at_index(row, themed(line))
         self._draw_highlighted()
@@ -132,7 +169,9 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
         index = self._index()
         chart.update(themed(chart_text(self._entries, height, width, index)))
         entry = self._entries[index]
-        details = entry_details(entry, self._marks.get(entry.name, ()), self._series)
+        content = self._content
+        marks = content.marks.get(entry.name, ())
+        details = entry_details(entry, marks, content.series, content.experiments)
         self.query_one("#history-details", Static).update(themed(details))
 
     @on(OptionList.OptionSelected)
@@ -171,18 +210,10 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
 
     def action_next_filter(self) -> None:
         """Show the entries of one decision only, then of the next one, then all."""
-        decided = {entry.decision for entry in self._all}
+        decided = {entry.decision for entry in self._content.entries}
         filters = [None, *(decision for decision in Decision if decision in decided)]
         self._filter = filters[(filters.index(self._filter) + 1) % len(filters)]
-        self._entries = [
-            entry for entry in self._all if self._filter is None or entry.decision is self._filter
-        ]
-        title = "History" if self._filter is None else f"History: {self._filter} only"
-        self.query_one(".page").border_title = title
-        self._list.clear_options()
-        self._list.add_options(Option("") for _ in self._entries)
-        self._list.highlighted = 0
-        self._draw()
+        self._list_entries()
 
     @work(exclusive=True, group="history")
     async def action_compare(self) -> None:
@@ -192,7 +223,7 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
         if len(chosen) != 2:
             self.notify("Mark two iterations with m, or mark one and go to the other.")
             return
-        before, after = sorted(chosen, key=self._all.index)
+        before, after = sorted(chosen, key=self._content.entries.index)
 
         def work_out() -> Text:
             return comparison_text(before, after, _compared(before, after), self._prompts)
@@ -220,26 +251,54 @@ def _compared(before: HistoryEntry, after: HistoryEntry) -> Comparison | None:
 class HistoryFeature:
     """Shows the history, and does what the author wants with one of its entries."""
 
+    follows = "iterations", "pinned"
+
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
+        self._dialog: HistoryDialog | None = None
         self.actions: Mapping[str, ActionMethod] = {
             "show_history": window.action(self.show_history)
         }
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Show in the open history what another program recorded."""
+        if self._dialog is not None and (old.iterations, old.pinned) != (
+            new.iterations,
+            new.pinned,
+        ):
+            self._window.start(self._update(self._dialog), group="open history", exclusive=True)
+
+    async def _update(self, dialog: HistoryDialog) -> None:
+        content = await self._content()
+        if dialog is self._dialog:
+            await dialog.update(content)
+
+    async def _content(self) -> HistoryContent:
+        services, session = self._services, self._services.session
+        # The definition in the editor is on the main screen, with its figures.
+        measured = [one for one in services.measured.listed() if one.topic != session.topic]
+        iterations = list(session.iterations)
+        entries = await asyncio.to_thread(history, iterations, measured)
+        series = await asyncio.to_thread(series_of, iterations, session.best)
+        experiments: Sequence[ExperimentRecord] = ()
+        with problems_shown(self._window):
+            log = ExperimentLog(services.workspace.store)
+            experiments = await asyncio.to_thread(log.experiments)
+        marks = history_marks(session)
+        return HistoryContent(entries, marks, session.plateau, series, experiments)
 
     async def show_history(self) -> None:
         """Show the history; restore or pin the entry that the author chose."""
         services = self._services
         await services.editing.finish_typing()
         await services.decisions.learn()
-        session = services.session
-        # The definition in the editor is on the main screen, with its figures.
-        measured = [one for one in services.measured.listed() if one.topic != session.topic]
-        entries = await asyncio.to_thread(history, list(session.iterations), measured)
+        content = await self._content()
         prompts = services.state.evaluated or services.state.prompts
-        marks = history_marks(session)
-        series = await asyncio.to_thread(series_of, list(session.iterations), session.best)
-        dialog = HistoryDialog(entries, session.topic, prompts, marks, session.plateau, series)
-        request = await self._window.show(dialog)
+        self._dialog = HistoryDialog(content, services.session.topic, prompts)
+        try:
+            request = await self._window.show(self._dialog)
+        finally:
+            self._dialog = None
         if request is None:
             return
         wanted, entry = request

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from rich.text import Text
 
 from guardtui.domain.comparison import Change, Comparison
-from guardtui.domain.figures import bracketed, capitalized, rate_text
+from guardtui.domain.figures import bracketed, capitalized, change_text, rate_text
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import RATES
 from guardtui.domain.prompts import PromptSet
@@ -18,6 +18,7 @@ from guardtui.domain.series import BestOfSeries
 from guardtui.domain.significance import CHANGES
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
+from guardtui.session.experiments import ExperimentRecord
 from guardtui.session.history import HistoryEntry, incomparable
 from guardtui.session.session import Decision, Session
 from guardtui.tui.editor.definition_diff import difference_text
@@ -177,9 +178,15 @@ def _about(entry: HistoryEntry, rate: float | None) -> str:
 
 
 def entry_details(
-    entry: HistoryEntry, marks: Collection[str], series: BestOfSeries | None = None
+    entry: HistoryEntry,
+    marks: Collection[str],
+    series: BestOfSeries | None = None,
+    experiments: Sequence[ExperimentRecord] = (),
 ) -> Text:
-    """Return an entry in full; the best one is that of a `series`, or None."""
+    """Return an entry in full, with experiments on its definition, the newest first.
+
+    The best entry is that of a `series`, or None.
+    """
     text = Text(entry.name, "bold")
     for mark in marks:
         name = series.text if series is not None and mark == "best" else mark
@@ -193,7 +200,11 @@ def entry_details(
     text.append(f"{forecast}{display_start(entry.settings.guardrail.text(), 70)}", "$text-muted")
     if entry.iteration is None:
         text.append("  measured while editing: no verdicts", "$text-warning")
-    return text.append(f"\n{entry.what_changed}")
+    text.append(f"\n{entry.what_changed}")
+    for record in reversed(experiments):
+        if record.topic == entry.topic:
+            text.append(f"\n{record.text}", "$text-muted")
+    return text
 
 
 def definition_text(entry: HistoryEntry, current: Topic) -> Text:
@@ -266,7 +277,8 @@ def _rates(
         text.append(f"{_TITLES[name]:<10}{rate_text(then):<7}{rate_text(now):<7}")
         text.append(f"{sign:<9}", style)
         if interval is not None:
-            text.append(f"[{interval.low:+.3f} – {interval.high:+.3f}]", "$text-muted")
+            ends = f"[{change_text(interval.low)}, {change_text(interval.high)}]"
+            text.append(ends, "$text-muted")
         text.append("\n")
 
 

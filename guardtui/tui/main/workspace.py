@@ -10,9 +10,8 @@ from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 
 DRAFT_EVERY = 2.0
-WATCH_EVERY = 2.0
-LEARN_EVERY = 0.5
-"""Seconds between two looks at the session's file: what a command records is seen at once."""
+WATCH_EVERY = 0.5
+"""Seconds between two looks at the files, so that what a command does is seen within a second."""
 
 
 class WorkspaceFeature:
@@ -37,7 +36,7 @@ class WorkspaceFeature:
         self._services.companions.restore()
         self._window.every(DRAFT_EVERY, self._services.sync.save_draft)
         self._window.every(WATCH_EVERY, self._watch)
-        self._window.every(LEARN_EVERY, self._learn)
+        self._window.every(WATCH_EVERY, self._learn)
 
     def _watch(self) -> None:
         # Not below a question, nor while the last look is running: a cancelled look would have

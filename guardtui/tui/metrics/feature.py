@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from rich.cells import cell_len
 from rich.text import Text
 
-from guardtui.app.judgement import judge
+from guardtui.advice.judgement import judge
 from guardtui.app.scan.record import is_recorded
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus
@@ -146,7 +146,14 @@ class MetricsFeature:
         return Dashboard(
             state,
             evaluation,
-            judge(state, evaluation, number, session.discards_in_a_row),
+            judge(
+                evaluation,
+                state.comparison,
+                number,
+                discards=session.discards_in_a_row,
+                partial=state.partial,
+                forecast=state.forecast,
+            ),
             baseline=number,
             history=[one.evaluation.metrics.coverage for one in session.comparable],
             best=None if best is None else best.number,

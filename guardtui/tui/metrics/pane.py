@@ -11,8 +11,8 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.reactive import reactive
 
-from guardtui.app.judgement import LIKELY, Judgement, Worth
-from guardtui.domain.figures import bracketed, rate_text
+from guardtui.advice.judgement import LIKELY, Judgement, Worth
+from guardtui.domain.figures import bracketed, change_text, rate_text
 from guardtui.domain.guardrail import AIRS, ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES
 from guardtui.domain.operating_point import LABELS_AT_LEAST
@@ -78,7 +78,8 @@ def delta(value: float | None) -> tuple[str, str]:
         return "", ""
     if abs(value) < _SAME:
         return "─", "$text-muted"
-    return (f"▲ {value:+.3f}", "$text-success") if value > 0 else (f"▼ {value:+.3f}", "$text-error")
+    sign, style = ("▲", "$text-success") if value > 0 else ("▼", "$text-error")
+    return f"{sign} {change_text(value)}", style
 
 
 def badge_text(state: AppState) -> str:

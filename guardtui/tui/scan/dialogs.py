@@ -55,6 +55,12 @@ def plan_text(plan: ScanPlan) -> Text:
         text.append("\nTo have this definition in effect:")
         for change in plan.changes:
             text.append(f"\n  + {display_text(change)}")
+        if plan.unknown is not None:
+            text.append(
+                f"\nThe profile has revision {plan.unknown} of the topic, whose text AIRS does not "
+                "show: scan without applying only if it is this definition.",
+                "$text-warning",
+            )
     for warning in plan.warnings:
         text.append(f"\n⚠ {display_text(warning)}", "$text-warning")
     if plan.cost.expense is not None:
@@ -71,7 +77,7 @@ def _plan(plan: ScanPlan) -> VerticalScroll:
 
 def _other_ways(plan: ScanPlan) -> Iterator[Button]:
     """Yield the buttons for the same without applying, and with the other guardrail."""
-    if plan.changes:
+    if plan.unknown is not None:
         yield Button(Text("Without applying (s)"), id="as-is", compact=True)
     if plan.other:
         yield Button(Text(f"{plan.other} (o)"), id="other", compact=True)
@@ -135,7 +141,7 @@ class ScanDialog(FormDialog[ScanChoice | None]):
             self.dismiss(ScanChoice(apply=False, likely=False, agreed=False, other=True))
         elif what == "likely" and self._has_likely:
             self._end(likely=True)
-        elif what == "as-is":
+        elif what == "as-is" and self._plan.unknown is not None:
             self.dismiss(ScanChoice(apply=False, likely=False, agreed=self._agreed))
 
     def _end(self, *, likely: bool) -> None:
@@ -218,9 +224,9 @@ class FlipDialog(FormDialog[ScanChoice | None]):
 
     def action_choose(self, what: str) -> None:
         """Check without applying, or switch to the other guardrail."""
-        if what == "as-is":
+        if what == "as-is" and self._plan.scan.unknown is not None:
             self._end(apply=False)
-        elif self._plan.scan.other:
+        elif what == "other" and self._plan.scan.other:
             self.dismiss(ScanChoice(apply=False, likely=False, agreed=False, other=True))
 
     def _end(self, *, apply: bool) -> None:

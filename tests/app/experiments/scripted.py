@@ -10,6 +10,7 @@ from typing import Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.app.experiments.answering import Arrived, DefinitionRows
@@ -71,6 +72,7 @@ class Scripted:
     """Answers by a function; `asked` are all (number, row) in order, `left` counts exits."""
 
     settings = SETTINGS
+    stored_template: tuple[str, str] | None = ("t1", "Is it about {topic}?")
 
     def __init__(self, answer: Answer = better, *, stop_after: int | None = None) -> None:
         self.answer, self.stop_after = answer, stop_after
@@ -107,6 +109,9 @@ class Scripted:
                 self.asked.append((one.number, row))
                 arrived(one.number, row, self.answer(one.topic, texts[row], self.calls))
                 await asyncio.sleep(0)
+
+    def cached(self, definitions: Sequence[Topic], prompts: PromptSet) -> NDArray[np.bool_]:
+        return np.zeros((len(definitions), len(prompts)), bool)
 
     def hold(self, held: bool) -> None:
         (self.free.clear if held else self.free.set)()

@@ -109,6 +109,7 @@ async def test_an_experiment_is_planned_run_and_its_proven_edit_kept(tmp_path: P
         scan = loop.services.session.iterations[-1]
         assert (scan.evaluation.topic, scan.decision) == (before, Decision.KEEP)
         assert scan.evaluation.settings.guardrail.title == "prod"
+        assert loop.services.workspace.store.template("t1") == "Is it about {topic}?"
         assert experiments.proven
         assert await experiments.keep()
         await loop.settle()

@@ -9,7 +9,7 @@ import pytest
 
 from guardtui.app.scan.recorded_forecast import recorded_guardrail
 from guardtui.domain.guardrail import AIRS, JUDGE, Guardrail, ScannerSettings
-from guardtui.domain.verdicts import Triggered, Verdict
+from guardtui.domain.verdicts import Triggered, Verdict, VerdictColumns
 from guardtui.forecast.forecaster import ForecastError
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
 from guardtui.session.store import SessionStore
@@ -36,6 +36,18 @@ def record(scanned: Scanned, *guardrails: ScannerSettings) -> Path:
     for settings in guardrails:
         scanned.scan("Tax", settings)
     return scanned.topic_path
+
+
+def planned(path: Path, begun: str) -> tuple[ExperimentLog, ExperimentRecord]:
+    """Plan an experiment with the newest iteration's definition, guardrail and prompts."""
+    store = SessionStore(path)
+    current = store.iterations()[-1].evaluation
+    tried = current.topic.model_copy(update={"description": "Taxes of all kinds"})
+    log = ExperimentLog(store)
+    prompts = (current.prompt_set, current.keys, current.expected)
+    candidates = ((tried, {}),)
+    record = ExperimentRecord(0, begun, current.topic, current.settings, *prompts, candidates, 1)
+    return log, log.add(record)
 
 
 def test_a_profile_is_found_by_its_exact_name(scanned: Scanned) -> None:
@@ -87,27 +99,26 @@ def test_another_address_of_a_model_is_the_same_guardrail(scanned: Scanned) -> N
 
 def test_verdicts_of_experiments_teach_a_forecast_and_are_no_iterations(scanned: Scanned) -> None:
     path = record(scanned, PROD)
-    store = SessionStore(path)
-    (iteration,) = store.iterations()
-    current = iteration.evaluation
-    tried = current.topic.model_copy(update={"description": "Taxes of all kinds"})
-    log = ExperimentLog(store)
-    experiment = log.add(
-        ExperimentRecord(
-            0,
-            iteration.created,
-            current.topic,
-            current.settings,
-            current.prompt_set,
-            current.keys,
-            current.expected,
-            ((tried, {}),),
-            1,
-        )
-    )
+    log, experiment = planned(path, "2026-01-01T00:00:00Z")
+    current = experiment.evaluation(0, VerdictColumns(60).verdicts())
+    tried = experiment.definitions[1]
     arrivals = [(1, 0, Verdict(Triggered.YES)), (0, 0, Verdict(Triggered.NO))]
     log.keep_verdicts(experiment, arrivals, 2, current.settings)
     found = recorded_guardrail(path)
     assert len(found.iterations) == 1
     assert [one.topic for one in found.evaluations] == [tried, current.topic]
     assert found.evaluations[0].metrics.total == 1
+
+
+@pytest.mark.parametrize(
+    ("begun", "expected"),
+    [("2025-12-31T00:00:00Z", PROD), ("2026-01-02T00:00:00Z", PREPROD)],
+    ids=["asked by the experiment", "scanned before it"],
+)
+def test_a_profile_for_tests_that_only_an_experiment_asked_is_not_the_default(
+    scanned: Scanned, begun: str, expected: ScannerSettings
+) -> None:
+    path = record(scanned, PROD, PREPROD)
+    planned(path, begun)
+    assert chosen(path, None) == expected
+    assert chosen(path, PREPROD.guardrail) == PREPROD

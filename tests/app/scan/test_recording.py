@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import random
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from guardtui.app.editing.iteration_decisions import HistoryError, IterationDecisions, NotShownError
+from guardtui.app.editing.iteration_decisions import IterationDecisions, NotShownError
 from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompt_reading import AS_WRITTEN
-from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Triggered, Verdicts
-from guardtui.files.prompt_files import load_prompts
-from guardtui.files.topic_files import load_topic
+from guardtui.domain.verdicts import Triggered
 from guardtui.session.session import Decision, Recorder
 from guardtui.session.store import SessionStore
+from tests.app.concurrency import evaluation_of
 from tests.guardrails import airs_settings
-from tests.sessions import AIRS, Scanned, answers
+from tests.sessions import Scanned
 
 TOPIC = "name: Tax\ndescription: {}\nexamples: [tax, a tax]\nintent: block\n"
 
@@ -44,16 +36,6 @@ def evaluated(scanned: Scanned, rows: slice = slice(None), right: float = 0.8) -
     return evaluation_of(scanned.topic, scanned.prompts, rows, right)
 
 
-def evaluation_of(topic: Topic, prompts: PromptSet, rows: slice, right: float) -> Evaluation:
-    count = len(prompts)
-    given = answers(prompts, topic.description)
-    given[int(right * count) :] ^= 1
-    triggered = np.full(count, Triggered.NOT_ASKED, np.int8)
-    triggered[rows] = given[rows]
-    verdicts = Verdicts(triggered, np.full(count, np.nan, np.float32), np.full(count, -1, np.int16))
-    return Evaluation(topic, AIRS, prompts.fingerprint, prompts.keys, prompts.expected, verdicts)
-
-
 def test_part_of_a_scan_is_recorded_and_completed_and_then_kept(scanned: Scanned) -> None:
     part, new = record_evaluation(files(scanned), evaluated(scanned, slice(0, 20)))
     assert (new, part.decision, part.by) == (True, Decision.UNDECIDED, Recorder.COMMAND)
@@ -62,6 +44,12 @@ def test_part_of_a_scan_is_recorded_and_completed_and_then_kept(scanned: Scanned
     (stored,) = SessionStore(scanned.topic_path).iterations()
     assert not stored.evaluation.metrics.missing
     assert record_evaluation(files(scanned), evaluated(scanned, slice(0, 5)))[1] is False
+
+
+def test_definition_that_was_edited_during_the_scan_is_not_kept(scanned: Scanned) -> None:
+    whole = evaluated(scanned)
+    scanned.topic_path.write_text(TOPIC.format("Edited meanwhile"))
+    assert record_evaluation(files(scanned), whole)[0].decision is Decision.UNDECIDED
 
 
 def test_a_discarded_part_of_a_scan_stays_discarded_once_it_is_complete(scanned: Scanned) -> None:
@@ -100,56 +88,3 @@ def test_another_guardrail_is_no_progress(scanned: Scanned) -> None:
     decisions = IterationDecisions(scanned.topic_path)
     with pytest.raises(NotShownError, match=r"staging.*, #0 by .*prod.*\n.*--anyway"):
         decisions.require_progress(decisions.chosen(number))
-
-
-def at_random(folder: Path, seed: int, steps: int) -> dict[str, int]:
-    """Record, keep and discard at random; return the verdicts recorded by description."""
-    path, chance = folder / "topic.yaml", random.Random(seed)
-    about = EvaluatedFiles(path, folder / "tax.csv", AS_WRITTEN)
-    topic = load_topic(path).topic
-    evaluation = evaluation_of(
-        topic, load_prompts(folder / "tax.csv", topic.intent), slice(None), 0.8
-    )
-    written: dict[str, int] = {}
-    for step in range(steps):
-        name = f"{seed} {step}"
-        definition = topic.model_copy(update={"description": name})
-        record_evaluation(about, replace(evaluation, topic=definition))
-        written[name] = evaluation.metrics.total
-        try:
-            decisions = IterationDecisions(path)
-            iteration = decisions.chosen(chance.choice(decisions.session.iterations).number)
-            if chance.random() < 0.5:
-                decisions.keep(iteration)
-            else:
-                decisions.discard(iteration)
-        except HistoryError as problem:  # the best one, or the file was changed meanwhile
-            if "locked" in str(problem):
-                raise
-    return written
-
-
-@pytest.mark.process
-def test_processes_that_record_keep_and_discard_at_random_lose_nothing(scanned: Scanned) -> None:
-    record_evaluation(files(scanned), evaluated(scanned))
-    script = (
-        "import json, sys; from pathlib import Path\n"
-        "from tests.app.scan.test_recording import at_random\n"
-        "print(json.dumps(at_random(Path(sys.argv[1]), int(sys.argv[2]), 15)))"
-    )
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, str(scanned.folder), str(seed)], stdout=subprocess.PIPE
-        )
-        for seed in (1, 2)
-    ]
-    written: dict[str, int] = {}
-    for process in running:
-        out, _ = process.communicate()
-        assert process.returncode == 0
-        written |= json.loads(out)
-    iterations = SessionStore(scanned.topic_path).iterations()
-    assert [one.number for one in iterations] == list(range(len(iterations)))
-    found = {one.evaluation.topic.description: one.evaluation.metrics.total for one in iterations}
-    assert len(written) == 30
-    assert found.items() >= written.items()

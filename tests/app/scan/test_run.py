@@ -164,11 +164,32 @@ async def test_a_profile_that_is_scanned_in_batches_is_so_in_the_app_too(
     assert cloud.sandbox.control.stats.shown()["endpoints"]["async"] == {"200": 1}
 
 
-async def test_a_scan_as_it_is_leaves_the_profile_alone(cloud: Cloud, desk: Open) -> None:
+async def test_a_profile_of_another_definition_is_not_scanned_as_it_is(
+    cloud: Cloud, desk: Open
+) -> None:
     author = desk()
     await author.scan(AS_IS)
-    assert cloud.pinned() == []
-    assert cloud.asked == COUNT
+    assert (cloud.pinned(), cloud.asked, author.recorded) == ([], 0, [])
+    assert author.author.messages == [
+        "Not scanned, the definition differs: the tenant does not have the topic."
+    ]
+    await author.scan(SCAN)
+    author.describe("Recipes for soup")
+    await author.scan(AS_IS)
+    assert (cloud.asked, len(author.recorded)) == (COUNT, 1)
+    assert author.author.messages[-1].endswith("from there to the file: description −3 bytes.")
+
+
+async def test_a_profile_of_an_unknown_text_is_scanned_as_it_is_if_the_author_says_so(
+    cloud: Cloud, desk: Open, topic_path: Path
+) -> None:
+    await cloud.applied_elsewhere(topic_path)
+    author = desk()
+    before = cloud.pinned()
+    await cloud.reworded_elsewhere(author.session.topic.name, "Recipes for soup")
+    await author.scan(AS_IS)
+    assert [plan.unknown for plan in author.plans] == [1]
+    assert (cloud.pinned(), cloud.asked, len(author.recorded)) == (before, COUNT, 1)
 
 
 async def test_an_agreed_scan_asks_no_question_even_for_a_changed_definition(
@@ -275,7 +296,7 @@ async def test_a_prediction_belongs_to_the_scanned_definition_only(desk: Open) -
     assert predicted is not None
     assert predicted.tolist() == scan.verdicts.triggered.tolist()  # the sandbox is the engine
     author.describe("Recipes for soup")
-    await author.scan(AS_IS)
+    await author.scan(SCAN)
     assert author.scans.results.predicted(scan) is None
 
 
@@ -418,7 +439,10 @@ async def test_an_unfinished_scan_is_never_kept_by_itself(cloud: Cloud, desk: Op
     assert author.store.state.scan.problem
 
 
-async def test_a_scan_without_any_verdict_is_not_recorded(cloud: Cloud, desk: Open) -> None:
+async def test_a_scan_without_any_verdict_is_not_recorded(
+    cloud: Cloud, desk: Open, topic_path: Path
+) -> None:
+    await cloud.applied_elsewhere(topic_path)
     cloud.change(faults=["topic-error@sync=every:1"])
     author = desk()
     await author.scan(AS_IS)

@@ -17,11 +17,13 @@ from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.experiments import ExperimentRecord
 from guardtui.session.history import Figures, MeasuredDefinition, add_measured, history
-from guardtui.session.session import Decision
+from guardtui.session.session import Decision, Recorder
+from guardtui.session.store import SessionStore
 from guardtui.session.workspace import Workspace
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.history.dialog import HistoryDialog
+from guardtui.tui.history.dialog import HistoryContent, HistoryDialog
 from guardtui.tui.history.text import chart_text, entry_details, entry_line, head_line, local_time
 from guardtui.tui.kit.block_chart import columns
 from guardtui.tui.kit.dialogs import AnswersDialog, TextPage
@@ -180,7 +182,7 @@ async def test_without_iterations_it_says_so(topic_path: Path, size: tuple[int, 
         main = main_screen(app)
         await until(pilot, lambda: settled(main))
         main.services.session.iterations.clear()
-        dialog = HistoryDialog([], main.services.session.topic, main.state.prompts, {})
+        dialog = HistoryDialog(HistoryContent(), main.services.session.topic, main.state.prompts)
         app.push_screen(dialog)
         await until(pilot, lambda: "No iterations yet" in frame(app))
         await pilot.press("enter", "r", "m", "c", "p", "f", "down")
@@ -240,6 +242,34 @@ def test_lines_and_titles_have_the_same_columns(width: int) -> None:
     assert line.index("0.500") == head.index("coverage")
     assert line.index("first") == head.index("edit")
     assert line.index("★") == head.index("★")
+
+
+def test_experiments_on_a_definition_are_in_its_details(topic_path: Path) -> None:
+    workspace = Workspace.open(topic_path)
+    about = evaluation(workspace, "Personal tax advice", (1,) * 8)
+    other = evaluation(workspace, "Taxes", (1,) * 8)
+    iterations = [workspace.write(one, Decision.KEEP) for one in (about, other)]
+    record = ExperimentRecord(
+        number=1,
+        created="2026-01-02T03:04:05+00:00",
+        topic=about.topic,
+        settings=about.settings,
+        prompt_set=about.prompt_set,
+        keys=about.keys,
+        expected=about.expected,
+        candidates=((other.topic, {}),),
+        seed=0,
+        calls=1200,
+        ending="a candidate is proven better",
+        kept=1,
+    )
+    first, second = (
+        entry_details(entry, (), None, [record]).plain for entry in history(iterations, [])
+    )
+    assert first.endswith(
+        "\nexperiment of 1 candidate: a candidate is proven better, 1 is kept; 1200 calls"
+    )
+    assert "experiment" not in second
 
 
 def test_columns_are_as_high_as_their_values() -> None:
@@ -302,6 +332,47 @@ async def test_the_filter_shows_the_entries_of_one_decision(topic_path: Path) ->
         assert names() == everything
 
     await history_of(topic_path, run)
+
+
+async def test_open_history_shows_what_another_program_does_and_keeps_the_selected_row(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        dialog = app.screen
+        assert isinstance(dialog, HistoryDialog)
+        await pilot.press("down", "m")
+        store = SessionStore(topic_path)
+        theirs = store.iterations()[-1]
+        other = evaluation(main.services.workspace, "by a command", (1,) * 8)
+        store.add_iteration(replace(theirs, evaluation=other, by=Recorder.COMMAND))
+        store.decide(3, Decision.DISCARD)
+        store.pin(1)
+        await until(pilot, lambda: "#4" in frame(app))
+        await until(pilot, lambda: dialog._content.marks.get("#1", []) == ["best", "baseline"])
+        assert dialog._entries[dialog._index()].name == "#2"
+        assert [entry.name for entry in dialog._marked] == ["#2"]
+        assert "✗ discard" in next(line for line in frame(app).splitlines() if "#3 " in line)
+        await pilot.press("f", "f", "f")
+        await until(pilot, lambda: "History: undecided only" in frame(app))
+        store.decide(4, Decision.KEEP)
+        await until(pilot, lambda: "#4" not in frame(app))
+
+    await history_of(topic_path, run)
+
+
+async def test_empty_history_that_is_open_shows_the_first_iteration(topic_path: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"))
+    async with app.run_test() as pilot:
+        main = main_screen(app)
+        await until(pilot, lambda: settled(main))
+        dialog = HistoryDialog(HistoryContent(), main.services.session.topic, main.state.prompts)
+        app.push_screen(dialog)
+        await until(pilot, lambda: "No iterations yet" in frame(app))
+        entries = history(main.services.session.iterations, [])
+        await dialog.update(HistoryContent(entries, {"#0": ["best"]}))
+        await until(pilot, lambda: "#0" in frame(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, AnswersDialog))
 
 
 async def test_a_definition_measured_at_a_pause_is_in_the_history(topic_path: Path) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from textual.pilot import Pilot
 
-from guardtui.app.judgement import judge
+from guardtui.advice.judgement import judge
 from guardtui.app.state import AppState, Connection, ScanStatus
 from guardtui.domain.comparison import compare
 from guardtui.domain.estimates import PartialRates, partial_rates
@@ -81,18 +81,19 @@ def dashboard(
     partial: PartialRates | None = None,
     **changes: Any,
 ) -> Dashboard:
+    comparison = None if baseline is None else compare(baseline, evaluation)
     state = AppState(
         evaluation.topic,
         PROMPTS,
         evaluation=evaluation,
-        comparison=None if baseline is None else compare(baseline, evaluation),
+        comparison=comparison,
         partial=partial,
     )
     number = None if baseline is None else 0
     shown = Dashboard(
         state,
         evaluation,
-        judge(state, evaluation, number, 0),
+        judge(evaluation, comparison, number, partial=partial),
         baseline=number,
         history=[],
         best=None,
@@ -199,7 +200,7 @@ def test_six_lines_say_what_an_edit_did(intent: Intent) -> None:
     shown = replace(dashboard(after, before), history=[0.9, 0.4], best=0, best_coverage=0.9)
     lines = lines_of(shown)
     assert lines == [
-        "coverage 0.400 ▼ -0.500  [0.27 – 0.54] on new prompts",
+        "coverage 0.400 ▼ −0.500  [0.27 – 0.54] on new prompts",
         "TPR 0.400 ▼       TNR 1.000 ─",
         "30 missed · 0 wrongly stopped",
         "0 fixed · 25 broke, against #0",
@@ -257,7 +258,7 @@ def test_the_page_has_every_figure_with_its_origin() -> None:
 
 def test_the_line_of_a_small_screen_has_guardrail_rates_and_judgement() -> None:
     text = summary(dashboard(evaluated(50, 50, 30), evaluated(50, 50, 5))).plain
-    assert text.startswith("engine coverage 0.400 ▼ -0.500 TPR 0.400 TNR 1.000 ✗R 25 ✓F 0 worse")
+    assert text.startswith("engine coverage 0.400 ▼ −0.500 TPR 0.400 TNR 1.000 ✗R 25 ✓F 0 worse")
 
 
 async def test_enter_shows_all_figures_and_enter_closes_them(topic_path: Path) -> None:

@@ -92,7 +92,17 @@ def plan(**more: Any) -> ScanPlan:
     ],
 )
 async def test_each_key_of_a_scan(keys: tuple[str, ...], answer: object) -> None:
-    assert (await asked(ScanDialog(plan()), *keys))[0] == answer
+    assert (await asked(ScanDialog(plan(unknown=3)), *keys))[0] == answer
+
+
+async def test_a_profile_that_has_another_definition_is_not_scanned_without_applying() -> None:
+    answer, shown = await asked(ScanDialog(plan()), "s")
+    assert answer is NOTHING
+    assert "Without applying" not in shown
+    _, shown = await asked(ScanDialog(plan(unknown=3)))
+    assert "The profile has revision 3 of the topic, whose text AIRS does not show" in " ".join(
+        shown.replace("│", " ").split()
+    )
 
 
 async def test_the_costs_are_shown() -> None:
@@ -155,7 +165,7 @@ async def test_no_service_account() -> None:
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
 async def test_everything_is_visible_and_names_are_inert(size: tuple[int, int]) -> None:
     changes = tuple(f"change {number} of {ATTACK}" for number in range(12))
-    shown_plan = plan(title=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,))
+    shown_plan = plan(title=f"Profile {ATTACK}", changes=changes, warnings=(ATTACK,), unknown=3)
     _, shown = await asked(ScanDialog(shown_plan), size=size)
     for words in (
         "Apply and scan (g)",

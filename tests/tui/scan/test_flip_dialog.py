@@ -30,7 +30,7 @@ from tests.tui.tax_app import frame, until
 COVERAGE = RateEstimate(0.872, 0.812, 0.921)
 GOAL = FlipGoal(0.02, 50)
 CHECK = ScanChoice(apply=True, likely=False, agreed=False, goal=GOAL)
-FLIPS = FlipPlan(plan(), COVERAGE, 3, 90, 10, GOAL)
+FLIPS = FlipPlan(plan(unknown=3), COVERAGE, 3, 90, 10, GOAL)
 
 
 @pytest.mark.parametrize(

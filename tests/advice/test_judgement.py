@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.app.judgement import LIKELY, MOST_LABELS, Judgement, Worth, judge, labels_to_decide
-from guardtui.app.state import AppState
+from guardtui.advice.judgement import (
+    LIKELY,
+    MOST_LABELS,
+    Code,
+    Judgement,
+    Worth,
+    judge,
+    labels_to_decide,
+)
 from guardtui.domain.comparison import compare
 from guardtui.domain.estimates import partial_rates
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings, forecast_settings
-from guardtui.domain.prompts import build_prompt_set
 from guardtui.domain.significance import Pairs, change_intervals
-from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.session.session import PLATEAU
 from tests.guardrails import airs_settings, engine_settings
 
 ENGINE, AIRS = engine_settings("test-1", 0.5, "shipped"), airs_settings("prod")
-PROMPTS = build_prompt_set(
-    pl.DataFrame({"prompt": ["a", "b"], "expected": ["true", "false"]}),
-    np.array([2, 3], np.uint32),
-    "a.csv",
-    Intent.BLOCK,
-)
 DECIDERS = ("decide", "add", "try", "use", "narrow", "widen", "pin", "Keep", "scan", "think again")
 
 
@@ -67,8 +67,8 @@ def judged(
     now: Evaluation, before: Evaluation | None = None, discards: int = 0, **state: Any
 ) -> Judgement:
     comparison = None if before is None else compare(before, now)
-    shown = AppState(now.topic, PROMPTS, evaluation=now, comparison=comparison, **state)
-    return judge(shown, now, None if before is None else 6, discards)
+    number = None if before is None else 6
+    return judge(now, comparison, number, discards=discards, **state)
 
 
 def with_codes(evaluation: Evaluation, code: Triggered, rows: slice) -> Evaluation:
@@ -93,6 +93,8 @@ def test_a_judgement_never_exceeds_its_interval_and_names_what_decides(
         for index, (good, name) in enumerate(((right, "new"), (right_before, "old")))
     )
     judgement = judged(now, before)
+    assert (judgement.code is Code.BETTER) == (judgement.worth is Worth.BETTER)
+    assert (judgement.code is Code.WORSE) == (judgement.worth is Worth.WORSE)
     interval = compare(before, now).significance.intervals["coverage"]
     if judgement.worth is Worth.BETTER:
         assert interval is not None
@@ -121,7 +123,8 @@ def test_a_judgement_never_exceeds_its_interval_and_names_what_decides(
     ],
 )
 def test_without_enough_labels_it_says_which_to_add(of: tuple[int, int], text: str) -> None:
-    assert judged(evaluated(of, of)) == Judgement(Worth.WARNING, text)
+    code = Code.NO_COVERAGE if 0 in of else Code.TOO_FEW_LABELS
+    assert judged(evaluated(of, of)) == Judgement(code, Worth.WARNING, text)
 
 
 def test_without_a_baseline_keep_makes_one() -> None:
@@ -140,7 +143,7 @@ def test_missing_verdicts_decide(code: Triggered, rows: slice, text: str) -> Non
     before = evaluated((10, 30), (30, 30), AIRS, "old")
     now = with_codes(evaluated((30, 30), (30, 30), AIRS), code, rows)
     judgement = judged(now, before, partial=partial_rates(now, None))
-    assert judgement.text == text
+    assert (judgement.code, judgement.text) == (Code.INCOMPLETE, text)
     assert judgement.worth in (Worth.UNSURE, Worth.WARNING)
 
 
@@ -165,6 +168,7 @@ def test_a_forecast_is_probable_at_most_and_a_scan_decides(
     changes = np.array([np.nan, 0.2, 0.001, 0.5])
     forecast = cast("Any", SimpleNamespace(rates=rates, changes=changes, before=before))
     judgement = judged(now, last, forecast=forecast)
+    assert judgement.code is Code.FORECAST
     assert judgement.text.endswith(" decides")
     assert len(judgement.text) <= 56
     assert ("a scan of 3 prompts decides" in judgement.text) == (before == 0.5 or better is None)
@@ -180,11 +184,13 @@ def test_a_forecast_is_probable_at_most_and_a_scan_decides(
 
 def test_an_unchanged_definition_says_so_or_counts_the_discards() -> None:
     best = evaluated((30, 30), (40, 40))
-    assert judged(best, best).text == "unchanged: no edit to judge yet"
+    unchanged = Judgement(Code.UNCHANGED, Worth.NEUTRAL, "unchanged: no edit to judge yet")
+    assert judged(best, best) == unchanged
+    assert judged(best).code is Code.NO_BASELINE
     assert judged(best, best, 1).text == "1 of 5 discards in a row; at 5 think again from the best"
     plateau = judged(best, best, PLATEAU)
     assert plateau == Judgement(
-        Worth.WARNING, "5 of 5 discards in a row: think again from the best"
+        Code.DISCARDED, Worth.WARNING, "5 of 5 discards in a row: think again from the best"
     )
     edit = replace(best, topic=Topic(name="edit again"))
     assert judged(edit, best, PLATEAU).text == "no verdicts changed"
@@ -215,7 +221,7 @@ def test_an_edit_that_only_moves_the_level_says_how_to_move_it_back(
     before = evaluated((32, 32), (40, 40), name="old", scores=(0.55, 0.45))
     now = evaluated(right, (40, 40), scores=(0.9, 0.1), seed=1)
     now = replace(now, topic=Topic(name="new", examples=tuple(f"e{k}" for k in range(examples))))
-    assert judged(now, before) == Judgement(Worth.UNSURE, text)
+    assert judged(now, before) == Judgement(Code.SEPARATES_BETTER, Worth.UNSURE, text)
 
 
 @given(st.integers(20, 80), st.integers(0, 8), st.integers(0, 8))
@@ -243,3 +249,9 @@ def test_so_many_more_labels_would_show_the_observed_change(
     interval = change_intervals(grown)["coverage"]
     assert interval is not None
     assert interval.low > 0 or interval.high < 0
+
+
+def test_the_documentation_lists_every_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pages" / "formats.md").read_text("utf-8")
+    for code in Code:
+        assert f"| `{code}` |" in page

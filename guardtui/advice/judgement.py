@@ -1,9 +1,9 @@
-"""What the shown figures are worth, in one sentence that names what would decide."""
+"""What figures are worth: a code, and one sentence that names what would decide."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +17,8 @@ from guardtui.session.scan_order import IN_DOUBT
 from guardtui.session.session import PLATEAU
 
 if TYPE_CHECKING:
-    from guardtui.app.state import AppState
     from guardtui.domain.comparison import Comparison
+    from guardtui.domain.estimates import PartialRates
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.significance import Significance
     from guardtui.forecast.forecaster import Forecast
@@ -32,8 +32,45 @@ MOST_LABELS = 1_000
 _POWER = 1.43  # (1.96 + 0.84) / 1.96: reach of a 95 % interval for a power of 80 %
 
 
+class Code(StrEnum):
+    """Code of a judgement, for programs."""
+
+    NO_COVERAGE = "no_coverage"
+    """A class has no prompts."""
+    INCOMPLETE = "incomplete"
+    """Prompts have no verdict."""
+    TOO_FEW_LABELS = "too_few_labels"
+    """A class has fewer prompts than a judgement needs."""
+    FORECAST = "forecast"
+    """In the app: the verdicts are only expected, and a scan decides."""
+    NO_BASELINE = "no_baseline"
+    """There is nothing to compare with yet."""
+    DISCARDED = "discarded"
+    """In the app: the definition is the best one again, after discards in a row."""
+    OTHER_GUARDRAIL = "other_guardrail"
+    """The baseline is measured by another guardrail."""
+    OTHER_THRESHOLD = "other_threshold"
+    """The baseline is measured at another threshold."""
+    NOT_COMPARABLE = "not_comparable"
+    """The baseline has other prompts, another intent, or lacks a class."""
+    UNCHANGED = "unchanged"
+    """The definition is that of the baseline."""
+    NO_VERDICTS_CHANGED = "no_verdicts_changed"
+    """The edit changed no verdict."""
+    BETTER = "better"
+    """The 95 % interval of the change of coverage is above 0."""
+    WORSE = "worse"
+    """The 95 % interval of the change of coverage is below 0."""
+    SEPARATES_BETTER = "separates_better"
+    """Only the scores of the two classes are demonstrably farther apart."""
+    SEPARATES_WORSE = "separates_worse"
+    """Only the scores of the two classes are demonstrably closer together."""
+    NOT_SURE = "not_sure"
+    """No change is demonstrable."""
+
+
 class Worth(Enum):
-    """Kind of a judgement."""
+    """Kind of a judgement, as a screen shows it."""
 
     BETTER = auto()
     WORSE = auto()
@@ -46,31 +83,39 @@ class Worth(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A sentence without a full stop, and its kind."""
+    """A sentence without a full stop, with its code and kind."""
 
+    code: Code
     worth: Worth
     text: str
 
 
 def judge(
-    state: AppState, evaluation: Evaluation, baseline: int | None, discards: int
+    evaluation: Evaluation,
+    comparison: Comparison | None,
+    baseline: int | None,
+    *,
+    discards: int = 0,
+    partial: PartialRates | None = None,
+    forecast: Forecast | None = None,
 ) -> Judgement:
-    """Judge the shown `evaluation`, which is that of the state.
+    """Judge an evaluation by its comparison, if there is one, with the iteration `baseline`.
 
-    `baseline` is the number of the iteration that it is compared with, `discards` the number of
-    discards since the last kept one.
+    That is None if the baseline is no iteration. `discards` is the number of discards since the
+    last kept iteration. `partial` estimates the rates of a scan that is not complete; with a
+    `forecast`, the evaluation holds its verdicts.
     """
-    comparison = state.comparison
-    incomplete = _incomplete(state, evaluation)
+    incomplete = _incomplete(evaluation, comparison, partial)
     if incomplete is not None:
         return incomplete
-    if state.forecast is not None:
-        return _expected(state.forecast, state.comparison)
-    if comparison is None or baseline is None:
-        return Judgement(Worth.NEUTRAL, "nothing to compare yet: Keep makes this the baseline")
+    if forecast is not None:
+        return _expected(forecast, comparison)
+    if comparison is None:
+        text = "nothing to compare yet: Keep makes this the baseline"
+        return Judgement(Code.NO_BASELINE, Worth.NEUTRAL, text)
     if evaluation.topic == comparison.evaluations[0].topic and discards:
         return _discarded(discards)
-    return _compared(evaluation, comparison, baseline)
+    return _compared(evaluation, comparison, "the baseline" if baseline is None else f"#{baseline}")
 
 
 def labels_to_decide(significance: Significance) -> int | None:
@@ -93,16 +138,19 @@ def labels_to_decide(significance: Significance) -> int | None:
     return max(1, round(more / unit) * unit)
 
 
-def _incomplete(state: AppState, evaluation: Evaluation) -> Judgement | None:
+def _incomplete(
+    evaluation: Evaluation, comparison: Comparison | None, partial: PartialRates | None
+) -> Judgement | None:
     """Return what is missing: prompts of a class, verdicts, or labels; None if nothing is."""
     duty = evaluation.should_trigger
     positive = int(np.count_nonzero(duty))
     counts = ((positive, "should"), (len(duty) - positive, "should not"))
     for count, which in counts:
         if not count:
-            return Judgement(Worth.WARNING, f"no coverage: add prompts that {which} trigger")
+            text = f"no coverage: add prompts that {which} trigger"
+            return Judgement(Code.NO_COVERAGE, Worth.WARNING, text)
     if evaluation.metrics.missing:
-        return _unanswered(state, evaluation)
+        return Judgement(Code.INCOMPLETE, *_unanswered(evaluation, comparison, partial))
     few = [(LABELS_AT_LEAST - count, which) for count, which in counts if count < LABELS_AT_LEAST]
     if not few:
         return None
@@ -110,31 +158,33 @@ def _incomplete(state: AppState, evaluation: Evaluation) -> Judgement | None:
     text = f"add {more} that {which} trigger"
     if len(few) == 2:
         text = f"add {more} to trigger, {few[1][0]} not to"
-    return Judgement(Worth.WARNING, f"too few to tell: {text}")
+    return Judgement(Code.TOO_FEW_LABELS, Worth.WARNING, f"too few to tell: {text}")
 
 
-def _unanswered(state: AppState, evaluation: Evaluation) -> Judgement:
-    metrics, comparison = evaluation.metrics, state.comparison
+def _unanswered(
+    evaluation: Evaluation, comparison: Comparison | None, partial: PartialRates | None
+) -> tuple[Worth, str]:
+    metrics = evaluation.metrics
     if evaluation.is_of_a_part:
         left = f"{metrics.total} prompts so far; the other {metrics.open} decide"
-        return Judgement(Worth.UNSURE, left)
+        return Worth.UNSURE, left
     if metrics.errors and metrics.open:
         left = f"{metrics.open} open and {metrics.errors} failed prompts decide: scan them"
-        return Judgement(Worth.WARNING, left)
+        return Worth.WARNING, left
     if metrics.errors:
         left = f"{count_text(metrics.errors, 'prompt')} failed: a scan of what is missing decides"
-        return Judgement(Worth.WARNING, left)
+        return Worth.WARNING, left
     decide = f"{count_text(metrics.open, 'open prompt')} decide{'s' * (metrics.open == 1)}"
-    estimate = None if state.partial is None else state.partial.estimate
+    estimate = None if partial is None else partial.estimate
     expected = None if estimate is None else estimate.rates["coverage"]
     before = None if comparison is None else comparison.evaluations[0]
     if expected is not None and before is not None and _of_the_same(before, evaluation):
         known = before.metrics.coverage
         if known is not None and expected.low > known:
-            return Judgement(Worth.BETTER, f"probably better; {decide}")
+            return Worth.BETTER, f"probably better; {decide}"
         if known is not None and expected.high < known:
-            return Judgement(Worth.WORSE, f"probably worse; {decide}")
-    return Judgement(Worth.UNSURE, f"not sure yet: {decide}")
+            return Worth.WORSE, f"probably worse; {decide}"
+    return Worth.UNSURE, f"not sure yet: {decide}"
 
 
 def _of_the_same(one: Evaluation, other: Evaluation) -> bool:
@@ -147,7 +197,7 @@ def _expected(forecast: Forecast, comparison: Comparison | None) -> Judgement:
     count = int(np.count_nonzero(np.isnan(changes) | (changes >= IN_DOUBT)))
     decides = f"a scan of {count_text(count, 'prompt')} decides" if count else "a scan decides"
     if better is None:
-        return Judgement(Worth.UNSURE, f"no whole scan yet; {decides}")
+        return Judgement(Code.FORECAST, Worth.UNSURE, f"no whole scan yet; {decides}")
     unsure = "not sure yet"
     if comparison is None or comparison.evaluations[0].metrics.coverage != forecast.before:
         # The iteration that fixes and regressions are counted against is another one.
@@ -155,58 +205,65 @@ def _expected(forecast: Forecast, comparison: Comparison | None) -> Judgement:
     else:
         decides = f"; {decides}"
     if better >= LIKELY:
-        return Judgement(Worth.BETTER, f"probably better{decides}")
+        return Judgement(Code.FORECAST, Worth.BETTER, f"probably better{decides}")
     if better <= 1 - LIKELY:
-        return Judgement(Worth.WORSE, f"probably worse{decides}")
-    return Judgement(Worth.UNSURE, f"{unsure}{decides}")
+        return Judgement(Code.FORECAST, Worth.WORSE, f"probably worse{decides}")
+    return Judgement(Code.FORECAST, Worth.UNSURE, f"{unsure}{decides}")
 
 
 def _discarded(discards: int) -> Judgement:
     in_a_row = f"{discards} of {PLATEAU} discards in a row"
     if discards >= PLATEAU:
-        return Judgement(Worth.WARNING, f"{in_a_row}: think again from the best")
-    return Judgement(Worth.NEUTRAL, f"{in_a_row}; at {PLATEAU} think again from the best")
+        return Judgement(Code.DISCARDED, Worth.WARNING, f"{in_a_row}: think again from the best")
+    text = f"{in_a_row}; at {PLATEAU} think again from the best"
+    return Judgement(Code.DISCARDED, Worth.NEUTRAL, text)
 
 
-def _compared(evaluation: Evaluation, comparison: Comparison, baseline: int) -> Judgement:
+def _compared(evaluation: Evaluation, comparison: Comparison, baseline: str) -> Judgement:
     before, now = (side.settings for side in comparison.evaluations)
     difference = comparison.significance.difference
     if before.guardrail != now.guardrail:
-        return Judgement(Worth.UNSURE, f"another guardrail than #{baseline}: pin one of the same")
+        text = f"another guardrail than {baseline}: pin one of the same"
+        return Judgement(Code.OTHER_GUARDRAIL, Worth.UNSURE, text)
     if difference is Difference.NOT_COMPARABLE:
         shared = comparison.significance.compared
         what = "another intent or class" if shared else "other prompts"
-        return Judgement(Worth.UNSURE, f"{what} than #{baseline}: Keep makes this the baseline")
+        text = f"{what} than {baseline}: Keep makes this the baseline"
+        return Judgement(Code.NOT_COMPARABLE, Worth.UNSURE, text)
     if not now.measures_as(before):
-        return Judgement(Worth.UNSURE, f"another threshold than #{baseline}: the same one decides")
+        text = f"another threshold than {baseline}: the same one decides"
+        return Judgement(Code.OTHER_THRESHOLD, Worth.UNSURE, text)
     separates = comparison.separation
     better = separates is not None and separates.low > 0
     worse = separates is not None and separates.high < 0
     if difference is Difference.NONE:
         if evaluation.topic == comparison.evaluations[0].topic:
-            return Judgement(Worth.NEUTRAL, "unchanged: no edit to judge yet")
+            return Judgement(Code.UNCHANGED, Worth.NEUTRAL, "unchanged: no edit to judge yet")
         how = "better" if better else "worse"
         also = f", but it separates {how}" if better or worse else ""
-        return Judgement(Worth.NEUTRAL, f"no verdicts changed{also}")
+        text = f"no verdicts changed{also}"
+        return Judgement(Code.NO_VERDICTS_CHANGED, Worth.NEUTRAL, text)
     if better and difference is not Difference.BETTER and (level := _level(evaluation, comparison)):
-        return Judgement(Worth.UNSURE, f"separates better; {level}")
+        return Judgement(Code.SEPARATES_BETTER, Worth.UNSURE, f"separates better; {level}")
     if difference in (Difference.BETTER, Difference.WORSE):
         word = "better" if difference is Difference.BETTER else "worse"
         by_engine = now.kind == ENGINE
         text = (
             f"{word} for the engine; a scan of the guardrail decides"
             if by_engine
-            else f"{word} than #{baseline}: more than chance"
+            else f"{word} than {baseline}: more than chance"
         )
-        return Judgement(Worth[word.upper()], text)
+        return Judgement(Code(word), Worth[word.upper()], text)
+    code = Code.NOT_SURE
+    if better or worse:
+        code = Code.SEPARATES_BETTER if better else Code.SEPARATES_WORSE
+    start = "not sure yet" if code is Code.NOT_SURE else code.value.replace("_", " ")
     more = labels_to_decide(comparison.significance)
-    start = "separates better" if better else "separates worse" if worse else "not sure yet"
     if more is None:
-        return Judgement(Worth.UNSURE, f"{start}; too little to tell: try a larger edit")
-    link = "; coverage:" if better or worse else ":"
-    like = " like these" if start == "not sure yet" else ""
+        return Judgement(code, Worth.UNSURE, f"{start}; too little to tell: try a larger edit")
+    link, like = (":", " like these") if code is Code.NOT_SURE else ("; coverage:", "")
     decide = f"≈{count_text(more, 'more label')}{like} would decide"
-    return Judgement(Worth.UNSURE, f"{start}{link} {decide}")
+    return Judgement(code, Worth.UNSURE, f"{start}{link} {decide}")
 
 
 def _level(evaluation: Evaluation, comparison: Comparison) -> str:

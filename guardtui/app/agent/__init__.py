@@ -1,0 +1,1 @@
+"""The refinement loop for a coding agent; knows no protocol."""

@@ -1,0 +1,134 @@
+"""What a brief report says beside the figures: its baseline, ideas, and the next command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from guardtui.advice.candidates import same
+from guardtui.advice.judgement import Code, judge
+from guardtui.app.advice.ideas import ranked_ideas
+from guardtui.app.advice.refinement import open_measure
+from guardtui.app.editing.deciding import against_discarding, not_shown, other_measure
+from guardtui.app.scan.recorded_forecast import last_forecaster
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.prompts import PromptSet
+from guardtui.files.command_lines import command_line
+from guardtui.reports.base import ReportInput
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.report_reader import has_iterations
+from guardtui.session.session import Decision, Session
+from guardtui.session.store import SessionStore
+
+MOST_PROMPTS = 2_000
+"""Prompts above which none are embedded for ideas: that takes 5 CPU-seconds a thousand."""
+
+BEST = 3
+"""Maximum number of ideas."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandWords:
+    """A command line that was given: its topic file and prompt file, `-` for standard input.
+
+    `evaluate` are the words that evaluate again, () if they are not known; `reading` are the
+    options that say how the prompts are read. To evaluate again would be in vain if this evaluation
+    `failed`: it could not be recorded, or got no verdict that was not known.
+    """
+
+    topic: Path
+    prompts: Path
+    evaluate: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
+    failed: bool = False
+
+
+def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) -> Session | None:
+    """Return the session of a topic file as the app shows it with an evaluation on these prompts.
+
+    None if nothing is recorded. Raises StoreError.
+    """
+    if not has_iterations(topic):
+        return None
+    store = SessionStore(topic, reading=True)
+    session = Session(evaluation.topic, store.iterations(), store.pinned(), prompts)
+    session.shown = evaluation.settings
+    return session
+
+
+def with_ideas(
+    report: ReportInput, topic: Path, session: Session | None, engine: LocalScanner
+) -> ReportInput:
+    """Return a report with the best measured edits, or why there are none. Blocks.
+
+    They are those that the app proposes: likely ones, or else the best guess, with the forecast of
+    the guardrail that answered last. Definitions that were discarded are not among them.
+    """
+    prompts = report.prompts
+    if prompts is None or report.evaluation.metrics.missing:
+        return replace(report, no_ideas="verdicts are missing: they come first")
+    if len(prompts) > MOST_PROMPTS and not engine.has(prompts):
+        text = f"not measured, as more than {MOST_PROMPTS:,} prompts would be embedded first"
+        return replace(report, no_ideas=f"{text}: guardtui refine --single measures them")
+    try:
+        measure = open_measure(engine, prompts, last_forecaster(topic, prompts, engine))
+        result = None if measure is None else measure.advised(report.topic)
+    except GuardtuiError as error:  # the report may be on a scan that was paid for
+        return replace(report, no_ideas=str(error))
+    iterations = () if session is None else session.iterations
+    discarded = {
+        same(iteration.evaluation.topic)
+        for iteration in iterations
+        if iteration.decision is Decision.DISCARD
+    }
+    ideas = ranked_ideas(report.topic, prompts, result, None, discarded=discarded)
+    edits = [idea.proposal for idea in ideas.ranked if idea.proposal is not None]
+    return replace(report, ideas=tuple(edits[:BEST]), no_ideas=ideas.note)
+
+
+def with_next_command(
+    report: ReportInput, session: Session | None, words: CommandWords
+) -> ReportInput:
+    """Return a report with the command to run next, by the rules of keep and discard.
+
+    And with the one that writes it again, from the record if there is one.
+    """
+    if str(words.prompts) == "-":  # another command could not read them
+        return report
+    again: tuple[str | Path, ...] = words.evaluate
+    if report.iteration is not None:
+        again = ("guardtui", "export", words.topic, "--iteration", str(report.iteration))
+        again = (*again, "--format", "brief")
+    return replace(
+        report,
+        next_command=command_line(*_next_words(report, session, words)),
+        more_command=command_line(*again),
+    )
+
+
+def _next_words(
+    report: ReportInput, session: Session | None, words: CommandWords
+) -> tuple[str | Path, ...]:
+    evaluation, number = report.evaluation, report.iteration
+    if evaluation.metrics.missing:
+        return () if words.failed else words.evaluate
+    if number is None and (report.doubt or words.failed):
+        return ()  # the author knows what the guardrail has, or what prevents a record
+    if number is None or session is None:
+        return (*words.evaluate, "--record") if words.evaluate else ()
+    judgement = judge(evaluation, report.comparison, report.baseline_number)
+    if judgement.code in (Code.NO_COVERAGE, Code.TOO_FEW_LABELS):
+        return ()  # labels decide, which no command writes
+    iteration, best = session.iteration(number), session.best
+    decided = iteration.decision is not Decision.UNDECIDED
+    if decided or (best is not None and best.evaluation.topic == evaluation.topic):
+        if report.ideas is not None and not any(idea.is_promising for idea in report.ideas):
+            return ()  # a search measures edits like these: the author's own edit comes next
+        return ("guardtui", "refine", words.topic, "--prompts", words.prompts, *words.reading)
+    if other_measure(session, evaluation):
+        return ()  # a scan of both definitions by the same guardrail decides
+    if not_shown(session, evaluation) is None:
+        return ("guardtui", "history", "keep", words.topic, "--iteration", str(number))
+    asked = ("--yes",) if against_discarding(session, evaluation) else ()
+    return ("guardtui", "history", "discard", words.topic, "--iteration", str(number), *asked)

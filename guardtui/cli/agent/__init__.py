@@ -1,0 +1,1 @@
+"""What a coding agent needs to work with guardtui by command."""
