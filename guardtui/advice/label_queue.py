@@ -15,9 +15,9 @@ from guardtui.domain.figures import change_interval_text, count_text
 from guardtui.domain.inbox import WhyAsked
 from guardtui.domain.production_rates import (
     WITHIN,
-    AuditCounts,
     ProductionRates,
-    count_audit,
+    SampleCounts,
+    count_labels,
     count_with_verdicts,
     coverage_change,
     labels_until,
@@ -30,7 +30,7 @@ from guardtui.domain.production_rates import (
 Bools: TypeAlias = "NDArray[np.bool_]"
 Floats: TypeAlias = "NDArray[np.floating]"
 
-FIRST = 20
+FIRST = 30
 """Labels before the first estimate."""
 
 HALF_WIDTHS = (0.08, 0.05)
@@ -57,7 +57,7 @@ class Decision(StrEnum):
 
     BETTER = "the second definition is better"
     WORSE = "the second definition is worse"
-    SAME = "the two definitions do not differ"
+    SAME = f"the two definitions differ by at most {WITHIN}"
     OPEN = "not decided yet"
 
 
@@ -89,8 +89,8 @@ class LabelQueue:
     then given to `audit` as `matched`. `vectors` [N, d] are of unit length.
 
     The audit is reproducible: the same `seed`, strata and labels lead to the same next prompt.
-    `strata` of an earlier audit of the same log are kept and divided further, so labels stay valid
-    when the definition has changed since. Not thread-safe.
+    `strata` of an earlier audit are kept and divided further, so its labels stay valid when the
+    definition has changed since; -1 marks prompts that came to the log later. Not thread-safe.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class LabelQueue:
         if strata is None:
             self.strata = score_strata(self._scores, self._matches)
         else:
-            self.strata = refine(strata, self._matches)
+            self.strata = refine(self._with_new(strata), self._matches)
         self._vectors = vectors
         self._seed = seed
         self._audited: list[_Answer] = []
@@ -176,15 +176,15 @@ class LabelQueue:
                 return answer.row
         return None
 
-    def next_audited(self, taken: Collection[int] = ()) -> Question | None:
-        """Return the next prompt of the audit; None if all are labelled.
+    def next_audited(self, pending: Collection[int] = ()) -> Question | None:
+        """Return the next prompt of the audit; None if there is none.
 
-        `taken` are rows that others are being asked about: their labels will come.
+        `pending` are rows that the audit has drawn for other people who have not answered yet.
         Prompts that are drawn and have a label as chosen ones are taken with that and not asked,
         unless their verdict is needed with the label.
         """
         while True:
-            question = self._draw(taken)
+            question = self._draw(pending)
             if question is None or question.row not in self._chosen or not self._matches:
                 return question
             self.drawn.append(question)
@@ -248,7 +248,7 @@ class LabelQueue:
     def _is_complete(self) -> bool:
         return self.audited + len(self._aside) >= len(self._scores)
 
-    def _counts(self, labels: int) -> AuditCounts:
+    def _counts(self, labels: int) -> SampleCounts:
         strata = self.strata
         if self._aside:
             strata = strata.copy()
@@ -256,14 +256,22 @@ class LabelQueue:
         answers = [one for one in self._audited[:labels] if one.row not in self._aside]
         rows, belong = [one.row for one in answers], [one.belongs for one in answers]
         if self._matches:
-            return count_audit(strata, rows, belong, self._matches)
+            return count_labels(strata, rows, belong, self._matches)
         matched = [self._matched[row] for row in rows]
         return count_with_verdicts(strata, rows, belong, matched)
 
-    def _draw(self, taken: Collection[int]) -> Question | None:
+    def _with_new(self, strata: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the strata with some of their own for prompts that had none."""
+        new = strata < 0
+        strata = strata.copy()
+        strata[new] = score_strata(self._scores[new], [one[new] for one in self._matches])
+        strata[new] += strata[~new].max(initial=-1) + 1
+        return strata
+
+    def _draw(self, pending: Collection[int]) -> Question | None:
         free = np.ones(len(self.strata), bool)
         free[[one.row for one in self._audited]] = False
-        free[[*self._aside, *taken]] = False
+        free[[*self._aside, *pending]] = False
         count = int(self.strata.max(initial=-1)) + 1
         remaining = np.bincount(self.strata[free], minlength=count)
         if not remaining.sum():
@@ -275,7 +283,7 @@ class LabelQueue:
         if not chances.sum():  # the strata that had a chance are labelled
             chances = remaining.astype(np.float64)
         chances /= chances.sum()
-        random = np.random.default_rng([self._seed, self.audited])
+        random = np.random.default_rng([self._seed, self.audited + len(pending)])
         stratum = int(random.choice(count, p=chances))
         rows = np.flatnonzero(free & (self.strata == stratum))
         row = int(rows[int(random.integers(len(rows)))])

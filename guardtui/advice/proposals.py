@@ -121,6 +121,11 @@ class Proposal:
         return self.gain.likely and (self.held_out is None or self.held_out.gain > 0)
 
     @property
+    def is_promising(self) -> bool:
+        """Whether it is likely to help, and no forecast expects demonstrably less coverage."""
+        return self.gain.likely and (self.forecast is None or self.forecast.coverage.high >= 0)
+
+    @property
     def gain_text(self) -> str:
         """The gain, and which guardrail it is for."""
         return f"for the engine: {self.gain.text}"

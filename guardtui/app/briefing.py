@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from guardtui.app.scan.recorded_forecast import last_forecaster
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.prompts import PromptSet
+from guardtui.files.command_lines import command_line
 from guardtui.reports.base import ReportInput
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.report_reader import has_iterations
@@ -30,14 +30,18 @@ BEST = 3
 
 @dataclass(frozen=True, slots=True)
 class CommandWords:
-    """A command line that was given: its topic file and prompt file as written.
+    """A command line that was given: its topic file and prompt file, `-` for standard input.
 
-    `evaluate` are the words that evaluate again, () if they are not known.
+    `evaluate` are the words that evaluate again, () if they are not known; `reading` are the
+    options that say how the prompts are read. To evaluate again would be in vain if this evaluation
+    `failed`: it could not be recorded, or got no verdict that was not known.
     """
 
-    topic: str
-    prompts: str
+    topic: Path
+    prompts: Path
     evaluate: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
+    failed: bool = False
 
 
 def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) -> Session | None:
@@ -90,27 +94,27 @@ def with_next_command(
 
     And with the one that writes it again, from the record if there is one.
     """
-    if words.prompts == "-":  # another command could not read them
+    if str(words.prompts) == "-":  # another command could not read them
         return report
-    again = words.evaluate
+    again: tuple[str | Path, ...] = words.evaluate
     if report.iteration is not None:
         again = ("guardtui", "export", words.topic, "--iteration", str(report.iteration))
         again = (*again, "--format", "brief")
     return replace(
         report,
-        next_command=shlex.join(_next_words(report, session, words)),
-        more_command=shlex.join(again),
+        next_command=command_line(*_next_words(report, session, words)),
+        more_command=command_line(*again),
     )
 
 
 def _next_words(
     report: ReportInput, session: Session | None, words: CommandWords
-) -> tuple[str, ...]:
+) -> tuple[str | Path, ...]:
     evaluation, number = report.evaluation, report.iteration
     if evaluation.metrics.missing:
-        return words.evaluate
-    if number is None and report.doubt:
-        return ()  # the author knows what the guardrail has
+        return () if words.failed else words.evaluate
+    if number is None and (report.doubt or words.failed):
+        return ()  # the author knows what the guardrail has, or what prevents a record
     if number is None or session is None:
         return (*words.evaluate, "--record") if words.evaluate else ()
     judgement = judge(evaluation, report.comparison, report.baseline_number)
@@ -119,7 +123,9 @@ def _next_words(
     iteration, best = session.iteration(number), session.best
     decided = iteration.decision is not Decision.UNDECIDED
     if decided or (best is not None and best.evaluation.topic == evaluation.topic):
-        return ("guardtui", "refine", words.topic, "--prompts", words.prompts)
+        if report.ideas is not None and not any(idea.is_promising for idea in report.ideas):
+            return ()  # a search measures edits like these: the author's own edit comes next
+        return ("guardtui", "refine", words.topic, "--prompts", words.prompts, *words.reading)
     if other_measure(session, evaluation):
         return ()  # a scan of both definitions by the same guardrail decides
     if not_shown(session, evaluation) is None:

@@ -11,7 +11,7 @@ import click
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.inputs import path_from_here
-from guardtui.cli.options import FILE
+from guardtui.cli.options import FILE, reading_words
 from guardtui.cli.output_options import (
     check_outputs,
     choose,
@@ -24,11 +24,12 @@ from guardtui.cli.output_options import (
 )
 from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import describe_changes
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
-from guardtui.session.prompt_file import load_prompts_of
+from guardtui.session.prompt_file import load_prompts_of, reading_of
 from guardtui.session.report_reader import recorded_topics
 from guardtui.session.session import Iteration, Session
 from guardtui.session.session_file import has_session, session_file
@@ -106,14 +107,14 @@ def command(
     if wanted_page is not None:
         report = replace(report, page=wanted_page)
     elif any(output.format_name == "brief" for output in wanted):
-        report = _with_next_command(report, session, topic, remembered)
+        report = _with_next_command(report, session, topic, store)
     return write_all(
         (output, writer(report)) for output, writer in zip(wanted, writers, strict=True)
     )
 
 
 def _with_next_command(
-    report: ReportInput, session: Session, topic: Path, prompts: str
+    report: ReportInput, session: Session, topic: Path, store: SessionStore
 ) -> ReportInput:
     """Return a report with the command to run next, by the prompts that the session remembers."""
     from guardtui.app.briefing import CommandWords, with_next_command
@@ -121,7 +122,10 @@ def _with_next_command(
     if report.prompts is not None:
         session.use_prompts(report.prompts)
     session.shown = report.evaluation.settings
-    words = CommandWords(str(topic), path_from_here(topic.parent / prompts) if prompts else "-")
+    remembered, reading = store.prompt_file(), reading_of(store)
+    prompts = path_from_here(topic.parent / remembered) if remembered else "-"
+    options = () if reading == AS_WRITTEN else tuple(reading_words(reading))
+    words = CommandWords(topic, Path(prompts), reading=options)
     return with_next_command(report, session, words)
 
 

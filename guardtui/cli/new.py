@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from guardtui.cli.options import FILE
 from guardtui.cli.output import write
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, EXAMPLES_AT_MOST, Intent, Topic, violations
+from guardtui.files.command_lines import command_line
 from guardtui.files.topic_files import SeveralTopicsError, TopicFile, load_topics, save_topic
 
 
@@ -131,7 +131,7 @@ def _prompts_for(folder: Path, answers: _Answers) -> Path | None:
 
 def _say_command(topic_path: Path, prompts_path: Path) -> None:
     note("Open it with:")
-    write(f"guardtui {_word(topic_path)} --prompts {_word(prompts_path)}\n")
+    write(f"{command_line('guardtui', topic_path, '--prompts', prompts_path)}\n")
 
 
 def _for_prompts(prompts_path: Path, answers: _Answers) -> None:
@@ -323,9 +323,3 @@ def _example_problem(answers: _Answers, text: str) -> str:
 def _no_intent(text: str) -> str:
     known = text and any(word.startswith(text.lower()) for word in ("block", "allow"))
     return "" if known else "write block or allow"
-
-
-def _word(path: Path) -> str:
-    """Return a path quoted for a shell, never an option."""
-    text = str(path)
-    return shlex.quote(f"./{text}" if text.startswith("-") else text)

@@ -1,4 +1,4 @@
-"""Records of a forecast: made before a scan, to compare it later, and by a check of flips."""
+"""Records of a forecast: made before a scan, by a check of flips, and compared with scans."""
 
 from __future__ import annotations
 
@@ -47,3 +47,36 @@ class CheckedCoverage:
         reason = f"; {self.ended}" if self.ended else ""
         calls = count_text(self.calls, "call")
         return f"coverage expected at {self.coverage.text} after {calls}{wanted}{reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """Prompts that were judged twice at the same definition, and how many answers differed."""
+
+    pairs: int
+    differing: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrongVerdicts:
+    """Wrong verdicts among `prompts`: of the forecast, the last verdicts, and the engine."""
+
+    prompts: int
+    forecast: int
+    last_verdicts: int
+    engine: int
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationBin:
+    """Prompts with a probability to trigger from `low` to `high`.
+
+    `expected` is the sum of these probabilities, `triggered` the number of prompts that did
+    trigger.
+    """
+
+    low: float
+    high: float
+    prompts: int
+    expected: float
+    triggered: int

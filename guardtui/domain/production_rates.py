@@ -27,11 +27,11 @@ Bools: TypeAlias = "NDArray[np.bool_]"
 Floats: TypeAlias = "NDArray[np.float64]"
 Integers: TypeAlias = "NDArray[np.int64]"
 
-NEAR_SHARES = (0.1, 0.4)
-"""Cuts of the prompts that do not match, as shares from the highest score down."""
+LARGER_CUTS = (0.1, 0.4)
+"""Cuts of the more frequent verdict, as shares of its prompts from the operating point away."""
 
-MATCHED_SHARES = (0.5,)
-"""Cuts of the prompts that match."""
+SMALLER_CUTS = (0.5,)
+"""Cuts of the other verdict."""
 
 WITHIN = 0.02
 """Change of coverage that is called none."""
@@ -40,8 +40,8 @@ _FLOOR = 0.1
 _DRAWS = 800
 _SEED = 23
 _JEFFREYS = 0.5
-_UNSEEN = 0.4  # pseudo-count of belonging prompts in a stratum where nothing matches
-_TAILS = (0.04, 0.01)
+_UNSEEN = 0.3  # pseudo-count of belonging prompts in a stratum where nothing matches
+_TAILS = (0.02, 0.015)
 _TAILS_CHANGE = (0.01, 0.01)
 
 
@@ -50,16 +50,21 @@ def score_strata(scores: Floats, matches: Sequence[Bools] = ()) -> Integers:
 
     `scores` are of the engine, higher where it expects a prompt to belong [N]. `matches` are the
     known verdicts of one or more definitions: does the prompt belong to the topic, bool [N] each.
-    Prompts of equal verdicts are cut at `MATCHED_SHARES` or, where the first definition does not
-    match, at `NEAR_SHARES`. Only the order of the scores matters.
+    By the first definition, prompts of either verdict are cut where they get farther from the
+    operating point. Those that definitions judge differently are not cut: they are few, and every
+    stratum has to be sampled. Only the order of the scores matters.
     """
     first = matches[0] if matches else np.zeros(len(scores), bool)
+    larger = 2 * np.count_nonzero(first) > len(first)
     ranks = np.zeros(len(scores), np.int64)
-    for value, shares in ((True, MATCHED_SHARES), (False, NEAR_SHARES)):
+    for value in (True, False):
         rows = np.flatnonzero(first == value)
-        ordered = rows[np.argsort(-scores[rows], kind="stable")]
+        ordered = rows[np.argsort(scores[rows] if value else -scores[rows], kind="stable")]
+        shares = LARGER_CUTS if value == larger else SMALLER_CUTS
         cuts = np.round(np.array(shares) * len(rows)).astype(np.int64)
         ranks[ordered] = np.searchsorted(cuts, np.arange(len(rows)), side="right")
+    for other in matches[1:]:
+        ranks[other != first] = 0
     return refine(ranks, matches)
 
 
@@ -74,7 +79,7 @@ def refine(strata: Integers, matches: Sequence[Bools]) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class AuditCounts:
+class SampleCounts:
     """Labels of a stratified sample of a log, by stratum [H].
 
     `sizes` counts prompts, `asked` labelled ones, `belonging` those of them that belong. Rows of
@@ -99,16 +104,11 @@ class AuditCounts:
         """Prompts without a label by stratum."""
         return self.sizes - self.asked
 
-    def coverage(self) -> list[float]:
-        """Return estimates of coverage by definition, each label weighted by N/n.
-
-        A rate of a class without any prompts is 1.
-        """
-        return [min(rates) for rates in self.rates()]
-
     def rates(self) -> list[tuple[float, float]]:
-        """Return estimated rates of right verdicts by definition: of the prompts that belong, and
-        of the others."""
+        """Return rates of right verdicts, on prompts that belong and on the others, by definition.
+
+        Each label counts by the prompts that it stands for, N/n (Hájek). A rate of no prompts is 1.
+        """
         belonging = self._weighted(self.belonging)
         if self.matching is not None:
             matched = self._weighted(self.matching[:, 0]), self._weighted(self.matching[:, 1])
@@ -125,9 +125,9 @@ class AuditCounts:
         return np.asarray(shares * self.sizes, np.float64)
 
 
-def count_audit(
+def count_labels(
     strata: Integers, rows: Sequence[int], labels: Sequence[bool], matches: Sequence[Bools]
-) -> AuditCounts:
+) -> SampleCounts:
     """Return the counts of labelled rows of a log.
 
     `strata` are codes [N] that no verdict divides; a negative code leaves a prompt out of the log.
@@ -143,7 +143,7 @@ def count_audit(
         if np.any((share > 0) & (share < sizes)):
             raise ValueError("prompts of one stratum have different verdicts")
         table[index] = share > 0
-    return AuditCounts(
+    return SampleCounts(
         sizes,
         np.bincount(strata[at], minlength=count),
         np.bincount(strata[at[belong]], minlength=count),
@@ -153,12 +153,12 @@ def count_audit(
 
 def count_with_verdicts(
     strata: Integers, rows: Sequence[int], labels: Sequence[bool], matched: Sequence[bool]
-) -> AuditCounts:
+) -> SampleCounts:
     """Return the counts of labelled rows whose verdicts are known for these rows only.
 
     `matched` tells of each of the rows whether the guardrail says that it belongs.
     """
-    counts = count_audit(strata, rows, labels, ())
+    counts = count_labels(strata, rows, labels, ())
     at, belong, match = (
         np.asarray(rows, np.intp),
         np.asarray(labels, bool),
@@ -168,7 +168,7 @@ def count_with_verdicts(
         np.bincount(strata[at[match & (belong == label)]], minlength=len(counts.sizes))
         for label in (True, False)
     ]
-    return AuditCounts(
+    return SampleCounts(
         counts.sizes, counts.asked, counts.belonging, counts.matches, np.stack(columns, axis=1)
     )
 
@@ -186,12 +186,12 @@ class ProductionRates:
     others: RateEstimate
 
 
-def production_rates(counts: AuditCounts, seed: int = _SEED) -> ProductionRates:
+def production_rates(counts: SampleCounts, seed: int = _SEED) -> ProductionRates:
     """Return the rates of the first definition over the log.
 
     The prompts without a label are drawn from the posterior of their stratum (beta-binomial). Its
-    prior counts half a prompt of either label (Jeffreys), and 0.4 that belong where nothing
-    matches: there the sample has found few or none. The interval errs with 4 % below and 1 % above,
+    prior counts half a prompt of either label (Jeffreys), but 0.3 that belong where nothing
+    matches: few do. The interval errs with 2 % below and 1.5 % above: a little is left over,
     because stopping as soon as it is short favours samples that missed some of those prompts.
     `benchmarks/labels.py` measures how often it holds then. With every prompt labelled, low = value
     = high.
@@ -209,7 +209,7 @@ def production_rates(counts: AuditCounts, seed: int = _SEED) -> ProductionRates:
     return ProductionRates(coverage, belonging, others)
 
 
-def coverage_change(counts: AuditCounts, seed: int = _SEED) -> RateEstimate:
+def coverage_change(counts: SampleCounts, seed: int = _SEED) -> RateEstimate:
     """Return coverage of the second definition minus that of the first over the log.
 
     Only prompts that the two judge differently are in its numerators; labels of the others tell
@@ -217,7 +217,7 @@ def coverage_change(counts: AuditCounts, seed: int = _SEED) -> RateEstimate:
     `production_rates`. The interval errs with 1 % at each end, not 2.5 %, because every look at it
     is a chance to decide.
     """
-    first, second = counts.coverage()
+    first, second = (min(rates) for rates in counts.rates())
     draws = _sample(counts, np.random.default_rng(seed))
     coverage = np.minimum(*_rates(draws, counts.sizes, counts.matches))
     change = coverage[1] - coverage[0]
@@ -225,7 +225,7 @@ def coverage_change(counts: AuditCounts, seed: int = _SEED) -> RateEstimate:
     return _estimate(second - first, float(low), float(high))
 
 
-def next_chances(counts: AuditCounts, seed: int = _SEED) -> Floats:
+def next_chances(counts: SampleCounts, seed: int = _SEED) -> Floats:
     """Return the chance of each stratum to give the next prompt [H]; they sum to 1.
 
     A tenth goes to all remaining prompts alike, so every one has a chance. The rest goes by how
@@ -252,7 +252,7 @@ def next_chances(counts: AuditCounts, seed: int = _SEED) -> Floats:
     return np.asarray(_FLOOR * even + (1 - _FLOOR) * gain / gain.sum())
 
 
-def labels_until(counts: AuditCounts, half_width: float, most: int = 2_000) -> int | None:
+def labels_until(counts: SampleCounts, half_width: float, most: int = 2_000) -> int | None:
     """Estimate how many more labels make the interval of coverage as narrow as ±`half_width`.
 
     Assumes that the next prompts belong as often as those before them. 0 if it is reached; None if
@@ -273,7 +273,7 @@ def labels_until(counts: AuditCounts, half_width: float, most: int = 2_000) -> i
     return high
 
 
-def _imagined(counts: AuditCounts, more: int) -> AuditCounts:
+def _imagined(counts: SampleCounts, more: int) -> SampleCounts:
     """Return the counts after `more` labels that go by today's chances and shares."""
     asked = counts.asked.astype(np.float64)
     chances = next_chances(counts)
@@ -296,7 +296,7 @@ def _imagined(counts: AuditCounts, more: int) -> AuditCounts:
     if counts.matching is not None:
         matching = np.round(counts.matching * scale[:, np.newaxis]).astype(np.int64)
     rounded = np.minimum(np.round(belonging).astype(np.int64), whole)
-    return AuditCounts(counts.sizes, whole, rounded, counts.matches, matching)
+    return SampleCounts(counts.sizes, whole, rounded, counts.matches, matching)
 
 
 def _share(part: float, whole: float) -> float:
@@ -307,21 +307,22 @@ def _estimate(value: float, low: float, high: float) -> RateEstimate:
     return RateEstimate(value, min(low, value), max(high, value))
 
 
-def _shapes(counts: AuditCounts) -> tuple[Floats, Floats]:
+def _shapes(counts: SampleCounts) -> tuple[Floats, Floats]:
     """Return the two shapes of each stratum's beta posterior of the share that belongs."""
     matched = counts.matches.any(axis=0) if len(counts.matches) else np.zeros(len(counts.sizes))
     prior = np.where(matched, _JEFFREYS, _UNSEEN)
-    return prior + counts.belonging, _JEFFREYS + counts.asked - counts.belonging
+    rejected = (counts.asked - counts.belonging).astype(np.float64)
+    return prior + counts.belonging, _JEFFREYS + rejected
 
 
-def _sample(counts: AuditCounts, random: np.random.Generator) -> Floats:
+def _sample(counts: SampleCounts, random: np.random.Generator) -> Floats:
     """Draw how many prompts of each stratum belong, [draws, H]."""
     shares = random.beta(*_shapes(counts), size=(_DRAWS, len(counts.sizes)))
     drawn = counts.belonging + random.binomial(counts.remaining, shares)
     return np.asarray(drawn, np.float64)
 
 
-def _draws(counts: AuditCounts, random: np.random.Generator) -> tuple[Floats, Floats]:
+def _draws(counts: SampleCounts, random: np.random.Generator) -> tuple[Floats, Floats]:
     """Draw the rates of the first definition: of prompts that belong and of the others, [draws]."""
     belonging = _sample(counts, random)
     if counts.matching is None:
@@ -337,7 +338,7 @@ def _draws(counts: AuditCounts, random: np.random.Generator) -> tuple[Floats, Fl
         left = np.maximum(totals[index] - labelled[index], 0).astype(np.int64)
         sums = (right + random.binomial(left, shares)).sum(axis=1)
         whole = totals[index].sum(axis=1)
-        rates.append(np.where(whole > 0, sums / np.maximum(whole, 1), 1.0))
+        rates.append(np.asarray(np.where(whole > 0, sums / np.maximum(whole, 1), 1.0)))
     return rates[0], rates[1]
 
 
@@ -350,13 +351,12 @@ def _rates(belonging: Floats, sizes: Integers, matches: Bools) -> tuple[Floats, 
     total, rest = belonging.sum(axis=1), others.sum(axis=1)
     matched = matches.astype(np.float64)
     right, rejected = matched @ belonging.T, (1 - matched) @ others.T
-    return (
-        np.where(total > 0, right / np.maximum(total, 1e-9), 1.0),
-        np.where(rest > 0, rejected / np.maximum(rest, 1e-9), 1.0),
-    )
+    of_belonging = np.where(total > 0, right / np.maximum(total, 1e-9), 1.0)
+    of_others = np.where(rest > 0, rejected / np.maximum(rest, 1e-9), 1.0)
+    return of_belonging, of_others
 
 
-def _effects(draws: Floats, counts: AuditCounts) -> Floats:
+def _effects(draws: Floats, counts: SampleCounts) -> Floats:
     """Return the mean squared effect of one more belonging prompt by stratum, [H].
 
     The effect is that on coverage or, of two definitions, on its change.

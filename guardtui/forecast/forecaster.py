@@ -13,6 +13,7 @@ from guardtui.domain.comparison import answers_for
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.forecast_record import Repeats
 from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings, remote_name
 from guardtui.domain.profile import stopped_only_by_others
 from guardtui.domain.prompts import PromptSet
@@ -26,7 +27,6 @@ from guardtui.forecast.expected import (
     expected_rates,
 )
 from guardtui.forecast.model import (
-    Repeats,
     ScannedDefinition,
     VerdictModel,
     noise_of,

@@ -28,6 +28,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.forecast_record import Repeats
 from guardtui.forecast.engine_features import EngineFeatures
 
 Array: TypeAlias = "NDArray[np.floating]"
@@ -369,14 +370,6 @@ def _alike(first: NDArray[np.float32], second: NDArray[np.float32]) -> Array:
 
 _LARGEST = 4.0
 _POINTS, _SHARES = np.polynomial.hermite_e.hermegauss(21)
-
-
-@dataclass(frozen=True, slots=True)
-class Repeats:
-    """Prompts that were judged twice at the same definition, and how many answers differed."""
-
-    pairs: int
-    differing: int
 
 
 def repeats(scans: Sequence[ScannedDefinition], same: Sequence[object]) -> Repeats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text
-from guardtui.domain.forecast_record import ForecastBefore
+from guardtui.domain.forecast_record import CalibrationBin, ForecastBefore, WrongVerdicts
 from guardtui.domain.guardrail import ScannerSettings, remote_name
 from guardtui.domain.metrics import metrics_of
 from guardtui.domain.operating_point import settled
@@ -38,31 +38,6 @@ MOVED = 0.02
 """A change of coverage larger than this has a direction."""
 
 _BINS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class WrongVerdicts:
-    """Wrong verdicts among `prompts`: of the forecast, the last verdicts, and the engine."""
-
-    prompts: int
-    forecast: int
-    last_verdicts: int
-    engine: int
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationBin:
-    """Prompts with a probability to trigger from `low` to `high`.
-
-    `expected` is the sum of these probabilities, `triggered` the number of prompts that did
-    trigger.
-    """
-
-    low: float
-    high: float
-    prompts: int
-    expected: float
-    triggered: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,6 +16,7 @@ from guardtui.domain.comparison import Change
 from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import ScannerSettings, guardrail_text
 from guardtui.domain.statistics import CONFIDENCE, rate_intervals
+from guardtui.domain.topic import violations
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import (
     Line,
@@ -171,7 +172,12 @@ class BriefIdea:
     guardrail: Annotated[str, Field(description="What the gain is about: the stand-in.")]
     gain: float
     interval: tuple[float, float]
-    likely: Annotated[bool, Field(description="Whether it is likely to help; else a guess.")]
+    likely: Annotated[
+        bool,
+        Field(
+            description="Whether it is likely to help, and no forecast contradicts; else a guess."
+        ),
+    ]
     forecast: Annotated[
         BriefForecast | None, Field(description="Null without a guardrail that has answered.")
     ]
@@ -199,7 +205,7 @@ class BriefIdea:
             "engine (stand-in)",
             round(gain.value, 6),
             (round(gain.low, 6), round(gain.high, 6)),
-            gain.likely,
+            proposal.is_promising,
             forecast,
         )
 
@@ -337,7 +343,7 @@ def _brief(report: ReportInput, size: _Size) -> BriefData:
         intervals=_intervals(report),
         judgement=BriefJudgement(judgement.code, judgement.text),
         complete=not metrics.missing,
-        cautions=tuple(_start(caution, _NAME) for caution in report.cautions),
+        cautions=tuple(_start(caution, _NAME) for caution in _cautions(report)),
         ideas=ideas and ideas[: size.ideas],
         no_ideas=_start(no_ideas, _NAME) or None,
         next_command=_command(report.next_command),
@@ -361,6 +367,15 @@ def _ideas(report: ReportInput) -> tuple[tuple[BriefIdea, ...] | None, str]:
     if ideas and not short:
         return None, "too long to be shown here: see guardtui refine --single"
     return tuple(short), report.no_ideas
+
+
+def _cautions(report: ReportInput) -> Iterator[str]:
+    yield from report.cautions
+    if broken := violations(report.topic):
+        limits = "; ".join(violation.message for violation in broken)
+        yield f"AIRS would reject this definition: {limits}"
+    if notes := report.evaluation.verdicts.notes:
+        yield f"doubtful verdicts: {len(notes):,} (each has a note)"
 
 
 def _intervals(report: ReportInput) -> BriefIntervals:

@@ -25,13 +25,12 @@ from guardtui.domain.document import (
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text, interval_text, rate_text
+from guardtui.domain.forecast_record import CalibrationBin, Repeats, WrongVerdicts
 from guardtui.domain.guardrail import ScannerSettings, guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.statistics import Interval
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered
-from guardtui.forecast.model import Repeats
-from guardtui.forecast.trust import CalibrationBin, WrongVerdicts
 from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_data import Count, MeasuredGuardrail, Rate, Share, encode
 from guardtui.session.session import Iteration

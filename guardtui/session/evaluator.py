@@ -16,7 +16,7 @@ from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import VerdictColumns, Verdicts
-from guardtui.scanners.base import FittedScanner, Progress, RemoteScanner, Report, Scanner
+from guardtui.scanners.base import FittedScanner, Progress, RemoteScanner, Report, Scanner, Traffic
 from guardtui.session.epochs import Epochs
 
 Choose: TypeAlias = "Callable[[Evaluation], NDArray[np.intp]]"
@@ -106,6 +106,7 @@ class RemoteEvaluator(Evaluator):
         self._remote = scanner
         self._request: tuple[Topic, PromptSet, Evaluation | None] | None = None
         self._latest: Progress | None = None
+        self._traffic: Callable[[], Traffic] | None = None
         self._epochs: Epochs | None = None
         self._finished: list[Verdicts] = []
         self._earlier: Evaluation | None = None
@@ -159,7 +160,7 @@ class RemoteEvaluator(Evaluator):
     ) -> None:
         if onto is not None and onto.prompt_set != prompts.fingerprint:
             raise ValueError("the earlier evaluation is of other prompts")
-        self._request, self._latest = (topic, prompts, onto), None
+        self._request, self._latest, self._traffic = (topic, prompts, onto), None, None
         self._epochs, self._finished, self._earlier = epochs, [], None
 
     def so_far(self) -> Evaluation | None:
@@ -175,9 +176,11 @@ class RemoteEvaluator(Evaluator):
 
     @property
     def sent(self) -> int:
-        """Number of requests of the newest scan, as far as it reported them before its end."""
-        latest = self._latest
-        return 0 if latest is None or latest.traffic is None else latest.traffic().sent
+        """Number of requests of the newest scan, retries included, that were not refused (429)."""
+        if self._traffic is None:
+            return 0
+        traffic = self._traffic()
+        return traffic.sent - traffic.refused
 
     @property
     def _settings(self) -> ScannerSettings:
@@ -221,6 +224,7 @@ class RemoteEvaluator(Evaluator):
     ) -> Evaluation:
         def store_latest(progress: Progress) -> None:
             self._latest = progress
+            self._traffic = progress.traffic or self._traffic
             if report is not None:
                 report(progress)
 

@@ -19,6 +19,7 @@ from guardtui.files.prompt_documents import read_only_error
 from guardtui.files.prompt_edits import PromptsChangedError, edit_prompts
 from guardtui.files.prompt_files import load_prompts, parse_prompts
 from guardtui.large_sets.sample import Sample, draw
+from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 
 UNDO_STEPS = 50
@@ -223,6 +224,15 @@ def reading_of(store: SessionStore) -> Reading:
         return Reading(Unlabelled(saved["unlabelled"]), str(saved["sheet"]))
     except (TypeError, KeyError, ValueError):  # never saved, or by another version
         return AS_WRITTEN
+
+
+def usual_reading(topic: Path, prompts: Path) -> Reading:
+    """Return how these prompts were read if they were used last."""
+    if has_session(topic):
+        store = SessionStore(topic, reading=True)
+        if store.prompt_file() == str(prompts.resolve()):
+            return reading_of(store)
+    return AS_WRITTEN
 
 
 def remember_reading(store: SessionStore, reading: Reading) -> None:

@@ -34,6 +34,17 @@ UNREADABLE = (
 """Errors of values that no guardtui wrote."""
 
 
+class KeptElsewhereError(StoreError):
+    """Another program kept iterations, or kept them no longer, since they were read."""
+
+    def __init__(self, path: Path, numbers: Collection[int]) -> None:
+        which = ", ".join(f"#{number}" for number in numbers)
+        super().__init__(
+            f"{path}: another program decided on {which} meanwhile; nothing is changed\n"
+            "  look at the history, and decide again"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """An edited definition, and the fingerprint of the definition it was edited from.
@@ -209,12 +220,26 @@ class SessionStore:
                 f"{self.path}: an iteration cannot be read ({kind})\n  {DAMAGED}"
             ) from error
 
-    def decide(self, number: int, decision: Decision, known: Decision | None = None) -> Decision:
+    def decide(
+        self,
+        number: int,
+        decision: Decision,
+        known: Decision | None = None,
+        kept: Collection[int] | None = None,
+    ) -> Decision:
         """Change the decision on an iteration; return the decision as it is then.
 
-        With `known`, another decision that somebody made meanwhile stays.
+        With `known`, another decision that somebody made meanwhile stays. With `kept`, raises
+        `KeptElsewhereError` if other iterations are kept than these.
         """
         with self.transaction() as database:
+            if kept is not None:
+                rows = database.execute(
+                    "SELECT number FROM iteration WHERE session = ? AND decision = 'keep'",
+                    (self._session,),
+                )
+                if others := sorted(({int(row[0]) for row in rows} ^ {*kept}) - {number}):
+                    raise KeptElsewhereError(self.path, others)
             (stored,) = database.execute(
                 "SELECT decision FROM iteration WHERE session = ? AND number = ?",
                 (self._session, number),

@@ -7,22 +7,21 @@ import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from guardtui.domain.definition_changes import edit_names
-from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
+from guardtui.domain.prompt_reading import Reading
 from guardtui.files.change_signature import change_signature
+from guardtui.files.command_lines import command_line
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
 from guardtui.session.experiments import ExperimentLog
 from guardtui.session.prompt_file import (
     PromptFile,
-    reading_of,
     remember_reading,
+    usual_reading,
 )
 from guardtui.session.session import Decision, Iteration, Recorder, Session
-from guardtui.session.session_file import has_session
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.session.topic_places import usual_prompts
 
@@ -100,7 +99,7 @@ class Workspace:
         """
         topic_file = load_topic(topic_path)
         chosen = prompts_path or usual_prompts(topic_path)
-        reading = reading or _usual_reading(topic_path, chosen)
+        reading = reading or usual_reading(topic_path, chosen)
         prompt_file = PromptFile(chosen, topic_file.topic.intent, reading)
         workspace = cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
         if workspace.sample is not None:
@@ -125,7 +124,7 @@ class Workspace:
     def whole_command(self) -> str:
         """The command that evaluates all prompts of the file."""
         topic, prompts = self.topic_file.path, self.prompts_path
-        return f"guardtui eval {quote(str(topic))} --prompts {quote(str(prompts))}"
+        return command_line("guardtui", "eval", topic, "--prompts", prompts)
 
     @property
     def prompts_refusal(self) -> str:
@@ -240,8 +239,13 @@ class Workspace:
         return self._noted(self.store.complete_iteration(iteration))
 
     def write_decision(self, iteration: Iteration, decision: Decision) -> Iteration:
-        """Write the decision on an iteration. As `write`; raises `DecidedElsewhereError`."""
-        decided = self.store.decide(iteration.number, decision, iteration.decision)
+        """Write the decision on an iteration. As `write`.
+
+        Raises `DecidedElsewhereError`, and `KeptElsewhereError` for another iteration.
+        """
+        # What is the best, and so what is progress, depends on them.
+        kept = [one.number for one in self.session.iterations if one.decision is Decision.KEEP]
+        decided = self.store.decide(iteration.number, decision, iteration.decision, kept)
         if decided is not decision:
             raise DecidedElsewhereError(self.topic_file.path, iteration.number, decided)
         return self._noted(replace(iteration, decision=decision))
@@ -368,12 +372,3 @@ def _with_intent(file: TopicFile, prompts: PromptSet) -> TopicFile:
     if file.intent_given:
         return file
     return file.with_topic(file.topic.model_copy(update={"intent": prompts.intent}))
-
-
-def _usual_reading(topic_path: Path, prompts: Path) -> Reading:
-    """Return how these prompts were read if they were used last."""
-    if has_session(topic_path):
-        store = SessionStore(topic_path, reading=True)
-        if store.prompt_file() == str(prompts.resolve()):
-            return reading_of(store)
-    return AS_WRITTEN

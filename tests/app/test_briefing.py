@@ -20,7 +20,7 @@ from tests.reports.test_brief import compared, evaluated, prompt_set
 PROMPTS = prompt_set([f"prompt {row}" for row in range(80)])
 NONE, HALF = np.zeros(80, np.bool_), np.arange(80) < 40
 BEFORE = evaluated(PROMPTS, HALF, name="old")
-WORDS = CommandWords("t.yaml", "p.csv", ("guardtui", "eval", "t.yaml"))
+WORDS = CommandWords(Path("t.yaml"), Path("p.csv"), ("guardtui", "eval", "t.yaml"))
 
 
 def command(
@@ -53,6 +53,20 @@ def test_after_a_decision_edits_are_searched(decision: Decision) -> None:
     assert command(replace(evaluated(PROMPTS, NONE), topic=BEFORE.topic)) == searched
 
 
+def test_the_next_command_reads_the_prompts_in_the_same_way() -> None:
+    words = replace(WORDS, reading=("--unlabelled", "leave-out"))
+    searched = command(evaluated(PROMPTS, NONE), decision=Decision.KEEP, words=words)
+    assert searched == "guardtui refine t.yaml --prompts p.csv --unlabelled leave-out"
+
+
+def test_where_no_measured_edit_is_likely_to_help_none_is_searched() -> None:
+    report = replace(compared(BEFORE, BEFORE, PROMPTS), ideas=())
+    kept = Iteration(3, "2026-01-01T00:00:00Z", Decision.KEEP, BEFORE)
+    session = Session(BEFORE.topic, (kept,), prompts=PROMPTS)
+    report = replace(report, iteration=3)
+    assert with_next_command(report, session, WORDS).next_command == ""
+
+
 def test_missing_verdicts_are_scanned_first() -> None:
     now = evaluated(PROMPTS, NONE)
     triggered = now.verdicts.triggered.copy()
@@ -67,7 +81,7 @@ def test_missing_verdicts_are_scanned_first() -> None:
 def test_no_command_where_none_decides() -> None:
     other = replace(BEFORE, settings=airs_settings("staging"))
     assert command(evaluated(PROMPTS, NONE), other) == ""
-    piped = replace(WORDS, prompts="-")
+    piped = replace(WORDS, prompts=Path("-"))
     assert command(evaluated(PROMPTS, NONE), words=piped) == ""
 
 
@@ -76,6 +90,18 @@ def test_what_is_not_recorded_is_recorded() -> None:
     assert with_next_command(report, None, WORDS).next_command == "guardtui eval t.yaml --record"
     report = replace(report, doubt="Whether the profile has this definition is unknown.")
     assert with_next_command(report, None, WORDS).next_command == ""
+
+
+def test_no_command_repeats_what_failed() -> None:
+    failed = replace(WORDS, failed=True)
+    report = replace(compared(BEFORE, evaluated(PROMPTS, NONE), PROMPTS), iteration=None)
+    assert with_next_command(report, None, failed).next_command == ""
+    assert with_next_command(report, None, failed).more_command == "guardtui eval t.yaml"
+    now = evaluated(PROMPTS, NONE)
+    triggered = np.full(80, Triggered.NO_VERDICT)
+    now = replace(now, verdicts=replace(now.verdicts, triggered=triggered))
+    assert command(now) == "guardtui eval t.yaml"
+    assert command(now, words=failed) == ""
 
 
 def test_a_large_set_is_not_embedded_for_ideas() -> None:

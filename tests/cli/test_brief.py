@@ -92,7 +92,9 @@ def test_the_next_command_goes_through_the_loop(run: Run, topic: Path) -> None:
     worse = brief(run, *EVAL, "--record")
     assert next_run(run, worse) == "history discard t.yaml --iteration 2"
     assert BETTER in topic.read_text()
-    assert brief(run, *EVAL, "--record")["next_command"].startswith("guardtui refine")
+    best = brief(run, *EVAL, "--record")
+    assert not any(idea["likely"] for idea in best["ideas"])
+    assert best["next_command"] is None  # the author's own edit
 
 
 def test_an_improvement_that_is_not_demonstrable_is_discarded(run: Run, topic: Path) -> None:
@@ -170,6 +172,21 @@ def test_options_of_a_page_that_do_not_fit_are_explained(
         result = run(*command, *words)
         assert (result.code, result.out) == (2, "")
         assert problem in result.err
+
+
+def test_what_cannot_be_recorded_is_not_repeated(run: Run, topic: Path) -> None:
+    topic.with_name(".guardtui").write_text("")
+    document = brief(run, *EVAL, "--record")
+    assert (document["iteration"], document["next_command"]) == (None, None)
+
+
+def test_file_named_like_an_option_is_a_file_in_the_next_command(run: Run, topic: Path) -> None:
+    Path("-rf.yaml").write_text(topic.read_text())
+    words = ["eval", "./-rf.yaml", *EVAL[2:], "--record"]
+    assert brief(run, *words)["iteration"] == 0
+    Path("-rf.yaml").write_text(topic.read_text().replace("Bread and dragons", BETTER))
+    document = brief(run, *words)
+    assert next_run(run, document) == "history keep ./-rf.yaml --iteration 1"
 
 
 def test_files_of_any_name_are_quoted(run: Run, topic: Path) -> None:

@@ -228,7 +228,7 @@ def test_a_signal_ends_it_tidily(
 @pytest.mark.process
 def test_a_signal_that_is_ignored_stays_so(folder: Path, environment: dict[str, str]) -> None:
     script = (
-        "import signal, sys; from guardtui.cli import main, inputs\n"
+        "import signal, sys; from guardtui.cli import main; from guardtui.files import inputs\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"  # as nohup has it
         "real = inputs.load_inputs\n"
         "def load(*parts): signal.raise_signal(signal.SIGHUP); return real(*parts)\n"

@@ -183,6 +183,7 @@ def test_list_marks_best_and_baseline_of_each_guardrail_and_has_experiments(
     assert [(one["best"], one["baseline"]) for one in found] == [(True, False), (False, True)]
     first = SessionStore(topic).iterations()[0].evaluation
     scanned = replace(first, settings=airs_settings("prod"))
+    write(BETTER)
     record_evaluation(EvaluatedFiles(topic, Path("t.csv"), AS_WRITTEN), scanned)
     ExperimentLog(SessionStore(topic)).add(
         ExperimentRecord(

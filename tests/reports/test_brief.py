@@ -237,3 +237,24 @@ def test_an_idea_says_what_its_figures_are_about(report: ReportInput) -> None:
         }
     ]
     assert load(replace(report, no_ideas="too few"))["ideas"] is None
+
+
+def test_doubtful_verdicts_and_limits_are_cautions(report: ReportInput) -> None:
+    verdicts = replace(report.evaluation.verdicts, notes={0: "stopped by another topic: Tax"})
+    report = replace(report, evaluation=replace(report.evaluation, verdicts=verdicts))
+    long = report.topic.model_copy(update={"description": "tax " * 100})
+    cautions = load(replace(report, topic=long))["cautions"]
+    assert any("would reject" in caution for caution in cautions)
+    assert "doubtful verdicts: 1 (each has a note)" in cautions
+
+
+@pytest.mark.parametrize(("high", "likely"), [(0.05, True), (-0.01, False)])
+def test_an_idea_that_a_forecast_contradicts_is_not_likely(
+    report: ReportInput, high: float, likely: bool
+) -> None:
+    idea = proposal(report.topic, report.evaluation.metrics)
+    assert idea.forecast is not None
+    expected = replace(idea.forecast.coverage, value=-0.02, low=-0.05, high=high)
+    gain = replace(idea.gain, likely=True)
+    idea = replace(idea, gain=gain, forecast=replace(idea.forecast, coverage=expected))
+    assert load(replace(report, ideas=(idea,)))["ideas"][0]["likely"] is likely

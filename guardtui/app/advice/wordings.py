@@ -15,6 +15,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic, byte_length, line_breaks, violations
+from guardtui.files.json_rows import holds_lone_surrogate
 from guardtui.files.problems import FileError
 from guardtui.http.errors import ServiceError
 from guardtui.scanners.base import verdict_key
@@ -97,6 +98,8 @@ def _entry(value: object, topic: Topic) -> Candidate | str:
     examples = known.get("examples", list(topic.examples))
     if not isinstance(examples, list) or not all(isinstance(text, str) for text in examples):
         return "its examples are not a list of texts"
+    if holds_lone_surrogate("".join((known["description"], *examples))):
+        return "it holds half of a surrogate pair, which is not a character: remove it"
     return _typed(topic, known["description"], examples)
 
 

@@ -43,7 +43,11 @@ SoFar: TypeAlias = Callable[[Evaluation], object]
 
 @dataclass
 class CallBudget:
-    """Calls of the guardrail that are allowed, 0 for none, and those that were made."""
+    """Calls of the guardrail that are allowed, 0 for none, and those that were made.
+
+    A scan begins only if its prompts are within them; retries and the probes of a deployed
+    definition are counted afterwards.
+    """
 
     most: int = 0
     made: int = 0
@@ -204,16 +208,23 @@ class _Profile:
         if broken := violations(topic):
             limits = "\n".join(f"  {violation.message}" for violation in broken)
             raise AgentError(f"AIRS would reject this definition: fix it first\n{limits}")
-        now, warnings = await self._in_effect(own, topic, prompts)
-        with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
-            scanner = self._connection.scanner(now, cache=cache)
-            evaluation = await _asked(scanner, topic, prompts, self._budget, self._name, so_far)
+        now, warnings, probes = await self._in_effect(own, topic, prompts)
+        try:
+            with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
+                scanner = self._connection.scanner(now, cache=cache)
+                evaluation = await _asked(scanner, topic, prompts, self._budget, self._name, so_far)
+        finally:
+            # Counted only now: what was deployed within the budget is measured.
+            self._budget.made += probes
         return Measured(evaluation, warnings)
 
     async def _in_effect(
         self, own: Topic, topic: Topic, prompts: PromptSet
-    ) -> tuple[ActiveRevision | None, tuple[str, ...]]:
-        """Return what the profile has, after the definition was deployed if it had another one."""
+    ) -> tuple[ActiveRevision | None, tuple[str, ...], int]:
+        """Return what the profile has, after the definition was deployed if it had another one.
+
+        And warnings, and how many scans it took to see that it is in use.
+        """
         connection = self._connection
         plan = await self._changes.plan(connection, topic)
         if plan is None:
@@ -223,9 +234,9 @@ class _Profile:
                     f"not asked: {unknown}, and an edit has to be deployed first\n"
                     "  the author sets PANW_MGMT_CLIENT_ID and its secret for that"
                 )
-            return None, (unknown,)
+            return None, (unknown,), 0
         if not plan.changes:
-            return connection.in_effect(topic, plan), ()
+            return connection.in_effect(topic, plan), (), 0
         if not self._writes:
             known = plan.difference or "which one it has is unknown"
             raise AgentError(
@@ -243,6 +254,7 @@ class _Profile:
             connection, topic, applied.profile, show=lambda step: None, wait_on=no_longer
         )
         if not live.live:
+            self._budget.made += live.probes
             raise AgentError(
                 f"not asked: {self._name} was changed, and after {live.seconds:.0f} s scans do not "
                 f"use that: {live.reason}\n  evaluate again later"
@@ -250,7 +262,8 @@ class _Profile:
         deployed = f"{self._name} has this definition now; to take that back: " + revert_line(
             self._topic, connection
         )
-        return connection.in_effect(topic, applied), (*applied.warnings, deployed)
+        warnings = (*applied.warnings, deployed)
+        return connection.in_effect(topic, applied), warnings, live.probes
 
     async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
         connection, store = self._connection, SessionStore(self._topic)
@@ -292,12 +305,11 @@ async def _asked(
     budget.require(len(unknown) * models, who)
     remote = RemoteEvaluator(scanner)
     answered: Evaluation | None = None
-    sent = 0
     try:
         answered = await remote.evaluate_rows(topic, prompts)
         return answered
     except (asyncio.CancelledError, GuardtuiError):
-        answered, sent = remote.so_far(), remote.sent
+        answered = remote.so_far()
         if answered is not None and answered.metrics.total:
             so_far(answered)
         raise
@@ -306,5 +318,5 @@ async def _asked(
         if answered is not None:
             open_ = (answered.verdicts.triggered == Triggered.NOT_ASKED).tolist()
             asked = {text for text, skipped in zip(texts, open_, strict=True) if not skipped}
-        # Of what was under way at an interrupt the answers are lost, and the calls are not.
-        budget.made += max(len(asked & unknown) * models, sent)
+        # Retries are calls too, and so is what was under way at an interrupt.
+        budget.made += max(len(asked & unknown) * models, remote.sent)

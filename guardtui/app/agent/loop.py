@@ -32,11 +32,12 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.operating_point import FITTED
-from guardtui.domain.prompt_reading import AS_WRITTEN
+from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.topic import Topic, violations
+from guardtui.domain.topic import TOTAL_BYTES, Topic, line_breaks, total_bytes, violations
 from guardtui.files.change_signature import change_signature
 from guardtui.files.inputs import agreed_topic, disagreement
+from guardtui.files.json_rows import holds_lone_surrogate
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.reports.base import PageRequest, ReportInput
@@ -51,6 +52,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.chosen_thresholds import settings_of_session
 from guardtui.session.evaluation_refs import of_session
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
+from guardtui.session.prompt_file import usual_reading
 from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore, StoreError
@@ -59,6 +61,10 @@ Answer: TypeAlias = dict[str, Any]
 """A JSON document."""
 
 MistakeKind: TypeAlias = Literal["fp", "fn", "broke", "fixed"]
+
+_LARGEST = 10 * TOTAL_BYTES
+"""Bytes of a definition that is measured: one beyond the limits by mistake may be, but each call of
+a model has all of it."""
 
 _CANDIDATES = 10
 """Candidates of an experiment in its answer."""
@@ -81,10 +87,16 @@ class OutdatedError(AgentError):
 
 @dataclass(frozen=True, slots=True)
 class AgentFiles:
-    """The files of a loop: a topic and its prompts."""
+    """The files of a loop: a topic and its prompts, which are read as they were last by default."""
 
     topic: Path
     prompts: Path
+    reading: Reading | None = None
+
+    @property
+    def prompt_reading(self) -> Reading:
+        """How the prompts are read."""
+        return self.reading or usual_reading(self.topic, self.prompts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,22 +174,18 @@ class AgentLoop:
                 f"intent: the prompts are for a topic to {prompts.intent}\n"
                 f"  omit it: the author changes it, in {self._files.topic}"
             )
-        topic = own.model_copy(update=given)
+        topic = _edited(own, given, "evaluate")
 
         def so_far(evaluation: Evaluation) -> None:
             with contextlib.suppress(StoreError):  # the verdicts are cached
-                self._record(own, self._titled(evaluation), None)
+                self._record(self._titled(evaluation), None)
 
         measured = await self._guardrail.evaluate(own, topic, prompts, so_far)
         report, more = await asyncio.to_thread(
             self._recorded, own, self._titled(measured.evaluation), prompts
         )
         self._newest = report
-        warnings = [
-            *measured.warnings,
-            *(f"AIRS would reject this definition: {one.message}" for one in violations(topic)),
-            *more.pop("warnings", ()),
-        ]
+        warnings = [*measured.warnings, *more.pop("warnings", ())]
         return brief(report) | _given(warnings=warnings) | more | self._calls
 
     async def mistakes(
@@ -279,9 +287,10 @@ class AgentLoop:
         """Read the topic file, and the prompts if they have changed."""
         file = load_topic(self._files.topic)
         path = self._files.prompts
-        key = change_signature(path), file.topic.intent
+        reading = self._files.prompt_reading
+        key = change_signature(path), file.topic.intent, reading
         if self._read is None or self._read[0] != key:
-            self._read = key, load_prompts(path, file.topic.intent)
+            self._read = key, load_prompts(path, file.topic.intent, reading)
         prompts = self._read[1]
         topic = agreed_topic(file, prompts)
         if topic is None:
@@ -310,18 +319,17 @@ class AgentLoop:
         """How many calls are left, of a guardrail that they are counted of."""
         return {"calls_left": self._budget.left} if self._guardrail.is_remote else {}
 
-    def _record(
-        self, own: Topic, evaluation: Evaluation, forecast: ForecastBefore | None
-    ) -> int | None:
+    def _record(self, evaluation: Evaluation, forecast: ForecastBefore | None) -> int | None:
         """Record an evaluation if that is allowed; return its number."""
         if not self._writes or not evaluation.metrics.total:
             return None
         files = EvaluatedFiles(
-            self._files.topic, self._files.prompts, AS_WRITTEN, self._guardrail.template
+            self._files.topic,
+            self._files.prompts,
+            self._files.prompt_reading,
+            self._guardrail.template,
         )
-        recorded, _ = record_evaluation(
-            files, evaluation, forecast, Recorder.AGENT, is_own=evaluation.topic == own
-        )
+        recorded, _ = record_evaluation(files, evaluation, forecast, Recorder.AGENT)
         return recorded.number
 
     def _recorded(
@@ -340,7 +348,7 @@ class AgentLoop:
                 self._files.topic, evaluation, prompts, self._engine
             )
         try:
-            number = self._record(own, evaluation, forecast)
+            number = self._record(evaluation, forecast)
         except StoreError as problem:
             problems = [f"not recorded: {problem}"]
         session, changes = self._looked(own, number)
@@ -407,7 +415,7 @@ class AgentLoop:
         answering = await self._guardrail.answering(own, told.append)
         who = self._named.title
         self._budget.require(1, who)
-        files = EvaluatedFiles(self._files.topic, self._files.prompts, AS_WRITTEN)
+        files = EvaluatedFiles(self._files.topic, self._files.prompts, self._files.prompt_reading)
         experiment = HeadlessExperiment(files, own, prompts, answering, Recorder.AGENT)
         typed = [_typed(own, wording, number) for number, wording in enumerate(wordings, start=1)]
 
@@ -457,8 +465,14 @@ class AgentLoop:
                     document(HISTORY, History.of(newer, session))
                     | {"definition": state.definition.model_dump(mode="json")},
                 )
-            newest = self._newest
-            chosen = newest.iteration if number is None and newest is not None else number
+            chosen, newest = number, self._newest
+            if chosen is None and newest is not None:
+                chosen = newest.iteration
+                if chosen is None:  # not the topic file's own instead
+                    raise AgentError(
+                        "not decided: the newest evaluation is not recorded\n"
+                        "  evaluate again, or name an iteration"
+                    )
             return decide(decisions, decisions.chosen(chosen))
 
         return await self._apart(asyncio.to_thread(work), stops=False)
@@ -533,10 +547,27 @@ def _typed(own: Topic, wording: Wording, number: int) -> Candidate:
     edits: dict[str, Any] = {"description": wording.description}
     if wording.examples is not None:
         edits["examples"] = wording.examples
-    topic = own.model_copy(update=edits)
+    topic = _edited(own, edits, f"wording {number}")
     if broken := violations(topic):
         raise AgentError(f"wording {number}: {broken[0].message}\n  shorten or correct it")
     return typed_wording(topic, f"wording {number} of an agent")
+
+
+def _edited(own: Topic, edits: Mapping[str, Any], what: str) -> Topic:
+    """Return an edited definition. Raises AgentError if no topic file could have it."""
+    topic = own.model_copy(update=edits)
+    if topic == own:
+        return own
+    texts = (topic.name, topic.description, *topic.examples)
+    if any(map(holds_lone_surrogate, texts)):
+        raise AgentError(
+            f"{what}: a text holds half of a surrogate pair, which is not a character\n  remove it"
+        )
+    if broken := line_breaks(topic):
+        raise AgentError(f"{what}: {broken[0].message}\n  the app edits it in one line")
+    if (used := total_bytes(topic)) > _LARGEST:
+        raise AgentError(f"{what}: {used:,} bytes together\n  at most {_LARGEST:,} are measured")
+    return topic
 
 
 def _given(**members: Sequence[str]) -> Answer:

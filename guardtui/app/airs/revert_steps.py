@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -12,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from guardtui.domain.topic import Topic
+from guardtui.files.command_lines import command_line
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.undo_journal import Reverted, UndoRecord
@@ -85,10 +85,10 @@ def steps_back(entries: Sequence[JournalEntry]) -> list[RevertStep]:
 
 def revert_line(path: Path, connection: AirsConnection) -> str:
     """Return the command that reverts the changes applied from a file."""
-    words = ["guardtui", "topics", "revert", str(path), "--guardrail", f"airs:{connection.profile}"]
-    if connection.settings.tenant:
-        words += ["--set", f"tenant={connection.settings.tenant}"]
-    return shlex.join(words)
+    tenant = connection.settings.tenant
+    of_tenant = ["--set", f"tenant={tenant}"] if tenant else []
+    profile = f"airs:{connection.profile}"
+    return command_line("guardtui", "topics", "revert", path, "--guardrail", profile, *of_tenant)
 
 
 def _target(before: UndoRecord) -> tuple[str, str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from guardtui.app.editing.deciding import against_discarding, missing_text, not_shown, other_measure
@@ -11,6 +10,7 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
+from guardtui.files.command_lines import command_line
 from guardtui.files.problems import FileError
 from guardtui.session.report_reader import has_iterations, recorded_topics
 from guardtui.session.session import Decision, Iteration, Recorder
@@ -201,8 +201,8 @@ class IterationDecisions:
 
 def decision_line(name: str, topic: Path, iteration: Iteration, *options: str) -> str:
     """Return the command `guardtui history NAME` for an iteration of a topic file."""
-    words = ["guardtui", "history", name, str(topic), "--iteration", str(iteration.number)]
-    return shlex.join([*words, *options])
+    number = str(iteration.number)
+    return command_line("guardtui", "history", name, topic, "--iteration", number, *options)
 
 
 def no_session(topic: Path) -> HistoryError:

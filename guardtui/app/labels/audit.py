@@ -12,7 +12,7 @@ from guardtui.advice.label_queue import LabelQueue
 from guardtui.app.labels.judged_log import JudgedLog
 from guardtui.domain.figures import count_text
 from guardtui.domain.inbox import InboxPrompt, State, WhyAsked
-from guardtui.domain.production_rates import ProductionRates, score_strata
+from guardtui.domain.production_rates import ProductionRates
 from guardtui.domain.topic import Topic
 
 
@@ -47,12 +47,11 @@ def audit_queue(
 ) -> LabelQueue:
     """Return the audit with all labels known now; `unwritten` are newer ones, None set aside.
 
-    Rows are places among the logged prompts. The strata are those that prompts have; prompts that
-    came later are divided by themselves.
+    Rows are places among the logged prompts. The strata are those that prompts have.
     """
     names = [log.ids[row] for row in log.logged]
     there = [prompts.get(name) for name in names]
-    queue = LabelQueue(log.scores[log.logged], [log.verdicts], strata=_strata(there, log))
+    queue = LabelQueue(log.scores[log.logged], [log.verdicts], strata=_strata(there))
     audited = []
     for place, (name, prompt) in enumerate(zip(names, there, strict=True)):
         if prompt is None:  # dropped meanwhile
@@ -80,13 +79,8 @@ def rates_of(queue: LabelQueue, log: JudgedLog) -> Audit | None:
     return Audit(queue.rates(), log.who, queue.look, len(log.logged), log.topic)
 
 
-def _strata(prompts: Iterable[InboxPrompt | None], log: JudgedLog) -> NDArray[np.int64] | None:
+def _strata(prompts: Iterable[InboxPrompt | None]) -> NDArray[np.int64] | None:
     known = [None if prompt is None else prompt.stratum for prompt in prompts]
     if all(stratum is None for stratum in known):
         return None
-    strata = np.array([-1 if stratum is None else stratum for stratum in known], np.int64)
-    new = np.flatnonzero(strata < 0)
-    if len(new):
-        scores = log.scores[log.logged[new]].astype(np.float64)
-        strata[new] = strata.max() + 1 + score_strata(scores, [log.verdicts[new]])
-    return strata
+    return np.array([-1 if stratum is None else stratum for stratum in known], np.int64)

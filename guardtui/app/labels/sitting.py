@@ -110,8 +110,8 @@ class Sitting:
         names = [*self._logged]
         while True:
             queue = self._queue()
-            taken = [self._logged[name] for name in self._taken if name in self._logged]
-            question = queue.next_audited(taken)
+            pending = [self._logged[name] for name in self._taken if name in self._logged]
+            question = queue.next_audited(pending)
             if queue.drawn:  # with a label that they have: nobody is asked
                 self.inbox.ask({names[one.row]: one.chance for one in queue.drawn}, WhyAsked.AUDIT)
             if question is None:

@@ -13,6 +13,8 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.verdicts import is_answered
+from guardtui.files.problems import FileError
+from guardtui.files.topic_files import load_topic
 from guardtui.session.prompt_file import remember_reading
 from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.store import SessionStore
@@ -37,13 +39,11 @@ def record_evaluation(
     evaluation: Evaluation,
     forecast: ForecastBefore | None = None,
     by: Recorder = Recorder.COMMAND,
-    *,
-    is_own: bool = True,
 ) -> tuple[Iteration, bool]:
     """Record an evaluation; return its iteration and if it is new.
 
-    The rules are those of the app (`app.scan.record.record`); `is_own` says whether it is of the
-    topic file's definition, whose first complete evaluation is kept. What a recorded iteration has
+    The rules are those of the app (`app.scan.record.record`): the first complete evaluation of the
+    definition that the topic file has now is kept. What a recorded iteration has
     already is not recorded again; one that lacks verdicts gets those of the evaluation. Blocks.
     Raises StoreError.
     """
@@ -57,7 +57,7 @@ def record_evaluation(
     session = Session(evaluation.topic, iterations)
     known = _agreeing(iterations, evaluation) or iteration_of(session, evaluation)
     if known is None:
-        keep = is_own and keeps(session, evaluation, None)
+        keep = keeps(session, evaluation, None) and _is_own(files, evaluation)
         decision = Decision.KEEP if keep else Decision.UNDECIDED
         planned = replace(
             session.next_iteration(evaluation, decision, now()), forecast=forecast, by=by
@@ -69,10 +69,23 @@ def record_evaluation(
         return known, False
     merged = replace(evaluation, verdicts=verdicts.completed(evaluation.verdicts))
     iteration = store.complete_iteration(replace(known, evaluation=merged))
-    if is_own and keeps(session, iteration.evaluation, known):
+    if keeps(session, iteration.evaluation, known) and _is_own(files, evaluation):
         decision = store.decide(iteration.number, Decision.KEEP, Decision.UNDECIDED)
         iteration = replace(iteration, decision=decision)
     return iteration, True
+
+
+def _is_own(files: EvaluatedFiles, evaluation: Evaluation) -> bool:
+    """Return whether the topic file has this definition still: its author may edit it meanwhile."""
+    try:
+        file = load_topic(files.topic)
+    except FileError:
+        return False
+    topic = evaluation.topic
+    own = (
+        file.topic if file.intent_given else file.topic.model_copy(update={"intent": topic.intent})
+    )
+    return own == topic
 
 
 def _agreeing(iterations: Sequence[Iteration], evaluation: Evaluation) -> Iteration | None:

@@ -11,12 +11,14 @@ import click
 
 from guardtui.cli.diagnostics import InputError, note
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
-from guardtui.cli.options import FILE
+from guardtui.cli.options import FILE, reading_options
+from guardtui.domain.prompt_reading import Reading
 
 
 @click.command("mcp")
 @click.argument("topic", type=FILE)
 @click.option("--prompts", type=FILE, required=True, metavar="FILE", help="Labelled prompts.")
+@reading_options
 @guardrail_option()
 @click.option(
     "--allow-write",
@@ -31,10 +33,15 @@ from guardtui.cli.options import FILE
     default=0,
     metavar="N",
     help="Calls of the guardrail that the agent may make in all (default: 0; cached verdicts cost "
-    "none).",
+    "none; retries count, and may exceed it).",
 )
 def command(
-    topic: Path, prompts: Path, guardrail: GuardrailFlags, writes: bool, calls: int
+    topic: Path,
+    prompts: Path,
+    reading: Reading | None,
+    guardrail: GuardrailFlags,
+    writes: bool,
+    calls: int,
 ) -> None:
     """Let a coding agent refine a topic, by the Model Context Protocol.
 
@@ -58,7 +65,7 @@ def command(
     from guardtui.cli.agent.mcp_server import server_of
 
     chosen, encoder, _ = guardrail.with_encoder(topic)
-    files = AgentFiles(topic, prompts)
+    files = AgentFiles(topic, prompts, reading)
     if sys.stdin.isatty():
         note("a client of the Model Context Protocol starts this command; Ctrl-C ends it")
 

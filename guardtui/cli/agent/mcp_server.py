@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Annotated, Any, Literal
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from guardtui import __version__
 from guardtui.app.agent.loop import AgentLoop, OutdatedError, Wording
@@ -172,12 +173,31 @@ def _tool(call: Any, *, reads: bool = False) -> Tool:
     return tool
 
 
+class _Server(MCPServer[Any]):
+    """The server of the SDK, except that it refuses arguments by a JSON document as well."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as problem:
+            if not isinstance(problem.__cause__, ValidationError):
+                raise
+            told = [
+                f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
+                for one in problem.__cause__.errors()
+            ]
+            remedy = "give only arguments that the schema of the tool has, as it describes them"
+            return _result({"error": f"{name}: {'; '.join(told)}", "remedy": remedy}, failed=True)
+
+
 def server_of(loop: AgentLoop) -> MCPServer[Any]:
     """Return the server of one agent; its `run_stdio_async` ends with standard input."""
     tools = LoopTools(loop)
     reading = (tools.mistakes, tools.compare, tools.ideas, tools.history)
     writing = (tools.evaluate, tools.experiment, tools.keep, tools.discard)
-    return MCPServer(
+    return _Server(
         "guardtui",
         version=__version__,
         instructions=_INSTRUCTIONS,

@@ -25,6 +25,7 @@ from guardtui.cli.options import (
 )
 from guardtui.cli.output_options import format_option, outputs_option, page_options, variants_of
 from guardtui.domain.prompt_reading import Reading
+from guardtui.files.command_lines import path_word
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail
@@ -80,7 +81,7 @@ class EvalRequest:
         more = (*self.guardrail_words, *self.more_words)
         if any("?…" in word for word in more):
             return ()
-        files = (str(self.topic), "--prompts", str(self.prompts))
+        files = (path_word(self.topic), "--prompts", path_word(self.prompts))
         return ("guardtui", "eval", *files, *more, "--format", "brief")
 
     @property

@@ -17,6 +17,7 @@ from guardtui.cli.eval.command import EvalRequest
 from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.cli.expressions import load_plugins, own_metrics
 from guardtui.cli.inputs import path_from_here, say_blank_texts, say_findings
+from guardtui.cli.options import reading_words
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, page_of, with_variants
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
@@ -160,7 +161,7 @@ def _report(
 
         # This scan is not in the session yet, so this is the forecast before it.
         forecast = recorded_forecast_before(request.topic, evaluation, prompts, engine)
-    recorded = _record(request, run, evaluation, forecast)
+    recorded, is_new = _record(request, run, evaluation, forecast)
     iteration = None if recorded is None else recorded.number
     number = None if named is None else named.number
     in_brief = any(output.format_name == "brief" for output in outputs)
@@ -200,7 +201,10 @@ def _report(
     from guardtui.app.briefing import CommandWords, with_ideas, with_next_command
 
     report = with_ideas(report, request.topic, session, engine)
-    words = CommandWords(str(request.topic), str(request.prompts), request.again)
+    counts = evaluation.metrics
+    failed = request.records and not is_new and bool(counts.errors or not counts.missing)
+    reading = tuple(reading_words(request.reading))
+    words = CommandWords(request.topic, request.prompts, request.again, reading, failed)
     return with_next_command(report, session, words)
 
 
@@ -235,17 +239,17 @@ def _evaluated(
 
 def _record(
     request: EvalRequest, run: ScanRun, evaluation: Evaluation, forecast: ForecastBefore | None
-) -> Iteration | None:
+) -> tuple[Iteration | None, bool]:
     """Record an evaluation in the session, and print its number, or why it cannot be recorded.
 
-    Returns its iteration, or None.
+    Returns its iteration, or None; and whether that has got verdicts.
     """
     if not request.records or not evaluation.metrics.total:
-        return None
+        return None, False
     doubt = run.doubt
     if doubt is not None and doubt.prevents_record and request.record is None:
         note(f"not recorded: {doubt.text}\n  --record records it, if you know that it has")
-        return None
+        return None, False
     from guardtui.app.editing.iteration_decisions import decision_line
     from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 
@@ -257,7 +261,7 @@ def _record(
         iteration, new = record_evaluation(files, evaluation, forecast)
     except StoreError as problem:
         warn(f"not recorded: {problem}".replace("\n ", ";"))  # one line beside the report
-        return None
+        return None, False
     decision, missing = iteration.decision, iteration.evaluation.metrics.missing
     text = f"{'recorded as' if new else 'recorded already:'} #{iteration.number}"
     if decision is not Decision.UNDECIDED:
@@ -267,7 +271,7 @@ def _record(
     elif decision is Decision.UNDECIDED:
         text += f"\n  '{decision_line('keep', request.topic, iteration)}', or discard, decides"
     note(text)
-    return iteration
+    return iteration, new
 
 
 def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> FlipRounds | None:

@@ -18,6 +18,7 @@ from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.topic import Topic, violations
+from guardtui.files.command_lines import command_line
 from guardtui.http.errors import ServiceError, inert
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
@@ -172,8 +173,8 @@ def _doubt(plan: Plan | None) -> Doubt | None:
 
 def _refusal(profile: str, plan: Plan, job: ScanJob) -> str:
     """Return why verdicts of the profile would not be about this definition, and remedies."""
-    words, topic = job.guardrail_words, str(job.topic_path)
-    deploy = shlex.join(["guardtui", "topics", "apply", topic, *words])
+    words = job.guardrail_words
+    deploy = command_line("guardtui", "topics", "apply", job.topic_path, *words)
     get = shlex.join(["guardtui", "topics", "get", job.topic.name, *words])
     source = job.prompts.source
     prompts = source if Path(source).exists() else "-"

@@ -10,11 +10,12 @@ from rich.text import Text
 from guardtui.app.scan.agreement import EngineAgreement, compare_with_engine
 from guardtui.app.services import Services
 from guardtui.domain.figures import bracketed, rate_text, threshold_text
+from guardtui.domain.forecast_record import CalibrationBin
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.operating_point import BY_HAND, ThresholdFit
 from guardtui.domain.prompts import PromptSet
 from guardtui.forecast.forecaster import ForecastError
-from guardtui.forecast.trust import CalibrationBin, ScanCheck, Trust
+from guardtui.forecast.trust import ScanCheck, Trust
 from guardtui.scanners.base import ScannerError
 from guardtui.tui.kit.dialogs import AnswersDialog
 from guardtui.tui.main.availability import NOTHING_JUDGED

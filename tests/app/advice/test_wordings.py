@@ -64,6 +64,8 @@ def test_lines_are_descriptions(tmp_path: Path) -> None:
         (["Taxes", LONG], "entry 2: description has 251 bytes, 1 more than the 250 allowed"),
         (["ä" * 126], "entry 1: description has 126 characters, 252 bytes"),
         ([" "], "entry 1: description is empty"),
+        (["tax \ud800"], "entry 1: it holds half of a surrogate pair"),
+        ([{"description": "a", "examples": ["b", "\ud800"]}], "entry 1: it holds half of a"),
         (["two\nlines"], "entry 1: description holds a line break"),
         (
             ["Taxes", LONG, "Taxes "],

@@ -111,6 +111,18 @@ async def test_cancelled_evaluation_keeps_its_verdicts_and_counts_its_calls(
     assert asked(service) <= 1000 - trial["calls_left"]
 
 
+async def test_retries_are_counted(files: AgentFiles, service: str) -> None:
+    request(f"{service}/_sandbox/faults", {"faults": ["500@answers=every:2"]})
+    loop = loop_of(files, service)
+    trial = await loop.evaluate()
+    assert asked(service) > COUNT
+    assert trial["calls_left"] == 1000 - asked(service)
+    request(f"{service}/_sandbox/faults", {"faults": ["500@answers=1.0"]})
+    trial = await loop.evaluate(description=BETTER)
+    assert trial["metrics"]["errors"]
+    assert trial["calls_left"] <= 1000 - asked(service) < 1000 - 2 * COUNT
+
+
 async def test_experiment_of_an_agent_records_what_it_proves(
     files: AgentFiles, service: str
 ) -> None:
@@ -179,7 +191,8 @@ async def test_edit_is_deployed_before_it_is_measured_and_only_with_leave(
     assert (first["iteration"], first["complete"]) == (0, True)
     assert any("guardtui topics revert" in warning for warning in first["warnings"])
     trial = await loop.evaluate(description=BETTER)
-    assert trial["calls_left"] == 1000 - 2 * COUNT
+    probes = 1000 - 2 * COUNT - trial["calls_left"]
+    assert probes >= 2  # of each deployed definition
     assert trial["metrics"]["coverage"] != first["metrics"]["coverage"]
     # What the profile has already needs no leave to write.
     read_only = on_profile(files, writes=False)

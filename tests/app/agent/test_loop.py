@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ from guardtui.app.editing.iteration_decisions import (
     NotShownError,
 )
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.prompt_reading import Reading, Unlabelled
+from guardtui.domain.prompts import PromptSetError
 from guardtui.files.topic_files import load_topic
+from guardtui.session.prompt_file import usual_reading
+from guardtui.session.session import Iteration
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore, StoreError
 
@@ -124,6 +129,28 @@ async def test_decision_prepared_on_an_older_state_is_refused_once_with_the_newe
     assert (await loop.keep())["iterations"][0]["decision"] == "keep"
 
 
+async def test_decision_is_refused_if_the_author_keeps_another_iteration_in_that_moment(
+    files: AgentFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = loop_of(files)
+    await loop.evaluate()
+    await loop.evaluate(description=BETTER)
+    await loop.evaluate(description=f"{BETTER} too")
+    checked = IterationDecisions.require_progress
+
+    def then_kept(self: IterationDecisions, iteration: Iteration) -> None:
+        checked(self, iteration)
+        author = IterationDecisions(files.topic, files.prompts)
+        author.keep(author.chosen(1))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(IterationDecisions, "require_progress", then_kept)
+        with pytest.raises(StoreError, match="another program decided on #1"):
+            await loop.keep()
+    assert [one[1] for one in await decisions_of(loop)] == ["keep", "keep", "undecided"]
+    assert load_topic(files.topic).topic.description == BETTER
+
+
 async def test_evaluation_and_history_show_what_the_author_did(files: AgentFiles) -> None:
     loop = loop_of(files)
     await loop.evaluate()
@@ -196,9 +223,20 @@ async def test_bad_requests_are_explained(files: AgentFiles) -> None:
         await loop.evaluate()
 
 
-async def test_limits_of_airs_are_a_warning_for_the_engine(files: AgentFiles) -> None:
+async def test_limits_of_airs_are_a_caution_for_the_engine(files: AgentFiles) -> None:
     trial = await loop_of(files).evaluate(description="tax " * 100)
-    assert any("would reject" in warning for warning in trial["warnings"])
+    assert any("would reject" in caution for caution in trial["cautions"])
+
+
+async def test_prompts_are_read_as_the_author_reads_them(files: AgentFiles) -> None:
+    files.prompts.write_text(files.prompts.read_text() + "a row without a label,\n")
+    with pytest.raises(PromptSetError, match="empty"):
+        loop_of(files)
+    leave_out = Reading(Unlabelled.LEAVE_OUT)
+    await loop_of(replace(files, reading=leave_out)).evaluate()
+    assert usual_reading(files.topic, files.prompts) == leave_out
+    await loop_of(files).evaluate(description=BETTER)
+    assert usual_reading(files.topic, files.prompts) == leave_out
 
 
 async def test_changed_prompt_file_is_read_anew(files: AgentFiles) -> None:
@@ -221,6 +259,44 @@ async def test_evaluation_is_answered_where_it_cannot_be_recorded(
     monkeypatch.setattr("guardtui.app.agent.loop.record_evaluation", full)
     trial = await loop.evaluate()
     assert (trial["iteration"], trial["warnings"]) == (None, ["not recorded: the disk is full"])
+
+
+async def test_evaluation_that_is_not_recorded_is_not_decided_on(
+    files: AgentFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full")
+
+    loop = loop_of(files)
+    await loop.evaluate()
+    await loop.evaluate(description=BETTER)
+    files.topic.write_text(TOPIC.format(BETTER))
+    with monkeypatch.context() as patched:
+        patched.setattr("guardtui.app.agent.loop.record_evaluation", full)
+        await loop.evaluate(description=WORSE)
+    for decide in (loop.keep, loop.discard):
+        with pytest.raises(AgentError, match="newest evaluation is not recorded"):
+            await decide()
+    assert await decisions_of(loop) == [(0, "keep", "agent"), (1, "undecided", "agent")]
+    assert (await loop.keep(1))["iterations"][0]["decision"] == "keep"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("tax \ud800", "half of a surrogate pair"),
+        ("tax\nrefunds", "line break"),
+        ("tax " * 5000, "at most 10,000"),
+    ],
+)
+async def test_text_that_no_topic_file_could_have_is_refused(
+    files: AgentFiles, text: str, problem: str
+) -> None:
+    loop = loop_of(files)
+    for edit in ({"description": text}, {"examples": ["one", text]}):
+        with pytest.raises(AgentError, match=problem):
+            await loop.evaluate(**edit)
+    assert not session_file(files.topic).exists()
 
 
 async def test_call_cancelled_before_its_turn_leaves_nothing(files: AgentFiles) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from guardtui.advice.label_queue import FIRST
 from guardtui.app.labels.audit import Audit
 from guardtui.app.labels.inbox import Inbox, LabelledMeanwhileError
 from guardtui.app.labels.labelling import sitting_at
@@ -99,7 +100,7 @@ def test_a_later_sitting_goes_on_with_the_same_audit(path: Path) -> None:
     assert left is not None
     again = sitting(path)
     again.inbox._asked.add(left.id)  # as after the ten minutes for which it was taken
-    assert again.line()() == "audit of corp: 8 more labels until the first estimate"
+    assert again.line()() == f"audit of corp: {FIRST - 12} more labels until the first estimate"
     drawn = again.draw()
     assert drawn is not None
     assert drawn.id == left.id
@@ -107,8 +108,8 @@ def test_a_later_sitting_goes_on_with_the_same_audit(path: Path) -> None:
     assert None not in strata
     assert len(strata) > 1
     again.give(drawn, Answer.DOES_NOT_BELONG)
-    answer(again, 7)
-    assert audit_of(again).labels == 20
+    answer(again, FIRST - 13)
+    assert audit_of(again).labels == FIRST
 
 
 def test_prompts_that_come_later_are_audited_too(path: Path) -> None:

@@ -46,6 +46,12 @@ def test_part_of_a_scan_is_recorded_and_completed_and_then_kept(scanned: Scanned
     assert record_evaluation(files(scanned), evaluated(scanned, slice(0, 5)))[1] is False
 
 
+def test_definition_that_was_edited_during_the_scan_is_not_kept(scanned: Scanned) -> None:
+    whole = evaluated(scanned)
+    scanned.topic_path.write_text(TOPIC.format("Edited meanwhile"))
+    assert record_evaluation(files(scanned), whole)[0].decision is Decision.UNDECIDED
+
+
 def test_a_discarded_part_of_a_scan_stays_discarded_once_it_is_complete(scanned: Scanned) -> None:
     record_evaluation(files(scanned), evaluated(scanned, slice(0, 20)))
     store = SessionStore(scanned.topic_path)

@@ -71,7 +71,7 @@ async def drive(folder: Path, run: Run, size: tuple[int, int] = (120, 40), text:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("size", "rows"),
-    first_row_is_fast(((160, 40), 3), ((120, 40), 1), ((80, 24), 1), ((60, 20), 1)),
+    first_row_is_fast(((160, 40), 1), ((120, 40), 1), ((80, 24), 1), ((60, 20), 1)),
     ids=str,
 )
 async def test_as_many_lines_as_there_is_room_for(

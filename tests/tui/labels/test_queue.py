@@ -11,6 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from guardtui.advice.label_queue import FIRST
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.labels.inbox import Inbox
 from guardtui.domain.inbox import Production, State, WhyAsked
@@ -108,41 +109,44 @@ async def playing(topic: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterat
 async def test_a_key_labels_a_prompt_and_the_next_comes_with_what_machines_said_before(
     topic_path: Path,
 ) -> None:
-    fill(topic_path, *many(30))
+    fill(topic_path, *many(40))
     async with playing(topic_path) as play:
         first = await play.opens()
-        await play.shows("audit of corp: 20 more labels until the first estimate")
+        await play.shows(f"audit of corp: {FIRST} more labels until the first estimate")
         assert first in play.text
         assert "said" not in play.text
         assert "score" not in play.text
         second = await play.answers("t" if "tax" in first else "f")
         assert second != first
-        await play.shows("29 wait · 1 labelled · 1 given now")
-        await play.shows("19 more labels until the first estimate")
+        await play.shows("39 wait · 1 labelled · 1 given now")
+        await play.shows(f"{FIRST - 1} more labels until the first estimate")
         verb = "belongs" if "tax" in first else "does not belong"
         assert f"before {first} you said {verb} corp said {verb} ✓ the engine said" in play.text
         before = len(play.main.state.prompts)
         await play.leaves()
         await until(play.pilot, lambda: len(play.main.state.prompts) == before + 1)
         assert first in play.main.state.prompts.prompts.to_list()
-        assert len(play.main.state.prompts.waiting) == 29
+        assert len(play.main.state.prompts.waiting) == 39
         evaluated = play.main.state
         await until(play.pilot, lambda: play.main.state.evaluation is not evaluated.evaluation)
 
 
-async def test_twenty_labels_are_twenty_keys_and_give_an_estimate_on_the_figures_page(
+async def test_each_label_is_one_key_and_enough_give_an_estimate_on_the_figures_page(
     topic_path: Path,
 ) -> None:
     fill(topic_path, *many(40))
     async with playing(topic_path) as play:
         text = await play.opens()
-        for _ in range(20):
+        for _ in range(FIRST):
             text = await play.answers("t" if "tax" in text else "f")
         await play.shows("audit of corp: coverage in production 1.00 [")
         assert "in production" not in all_figures(play.main)
         await play.leaves()
         await until(play.pilot, lambda: "in production, corp" in all_figures(play.main))
-        line = "in production, corp: audit of 20 labels from a log of 40 prompts\ncoverage   1.000"
+        line = (
+            f"in production, corp: audit of {FIRST} labels from a log of 40 prompts\n"
+            "coverage   1.000"
+        )
         assert line in all_figures(play.main)
     async with playing(topic_path) as play:  # it is there when the topic is opened again
         await until(play.pilot, lambda: line in all_figures(play.main))
