@@ -23,6 +23,8 @@ Rows: TypeAlias = "NDArray[np.intp]"
 
 ENGINE_NAME = "the engine"
 
+_SHOWN = 12  # characters of the name of a definition
+
 
 @dataclass(frozen=True, eq=False)
 class JudgedLog:
@@ -69,7 +71,7 @@ def judged_log(
         raise ScannerError("the engine has no threshold")
     scores = evaluation.verdicts.score
     belonging = scores >= np.float32(cut)
-    logged, verdicts, who = _verdicts(prompts, belonging, topic.intent)
+    logged, verdicts, who = _verdicts(prompts, belonging, topic)
     every = np.arange(len(prompts))
     return JudgedLog(
         tuple(prompt.id for prompt in prompts),
@@ -90,7 +92,7 @@ def says_it_belongs(production: Production, intent: Intent) -> bool:
 
 
 def _verdicts(
-    prompts: Sequence[InboxPrompt], belonging: Bools, intent: Intent
+    prompts: Sequence[InboxPrompt], belonging: Bools, topic: Topic
 ) -> tuple[Rows, Bools, str]:
     """Return logged rows, the verdicts on them, and whose they are.
 
@@ -107,14 +109,19 @@ def _verdicts(
         (guardrail, definition), count = known.most_common(1)[0]
         if 2 * count >= len(logged):
             judged = {
-                row: says_it_belongs(one.production, intent)
+                row: says_it_belongs(one.production, topic.intent)
                 for row, one in enumerate(prompts)
                 if one.production is not None
                 and (one.production.guardrail, one.production.definition) == (guardrail, definition)
                 and is_logged(one)
             }
             rows = np.array([*judged], np.intp)
-            return rows, np.array([*judged.values()], np.bool_), guardrail or "the guardrail"
+            who = guardrail or "the guardrail"
+            if definition == topic.fingerprint:
+                who += " with this definition"
+            elif definition:
+                who += f" with definition {definition[:_SHOWN]}"
+            return rows, np.array([*judged.values()], np.bool_), who
     return logged, belonging[logged], ENGINE_NAME
 
 

@@ -154,6 +154,26 @@ def test_without_verdicts_of_production_the_audit_is_of_the_engine_and_its_defin
     assert audit.title == ("in production, the engine: audit of 40 labels from a log of 40 prompts")
 
 
+@pytest.mark.parametrize(
+    ("definition", "who"),
+    [(TOPIC.fingerprint, "corp with this definition"), ("rev-7", "corp with definition rev-7")],
+)
+def test_the_audit_names_the_definition_of_production(
+    path: Path, definition: str, who: str
+) -> None:
+    Inbox(path, Intent.BLOCK).add(
+        [
+            LoggedPrompt("my tax?", "log:1", Production(True, "corp", definition)),
+            LoggedPrompt("my soup?", "log:2", Production(False, "corp", definition)),
+            LoggedPrompt("older", "log:3", Production(False, "corp", "")),
+        ]
+    )
+    at = sitting(path)
+    assert len(answer(at, 10)) == 2  # what another definition judged is not in its rates
+    audit = audit_of(at)
+    assert (audit.who, audit.prompts) == (who, 2)
+
+
 # --- chosen prompts ---------------------------------------------------------------------------
 
 
