@@ -44,14 +44,21 @@ def audit_queue(
     prompts: Mapping[str, InboxPrompt],
     log: JudgedLog,
     unwritten: Mapping[str, bool | None] | None = None,
+    *,
+    compare: bool = False,
 ) -> LabelQueue:
     """Return the audit with all labels known now; `unwritten` are newer ones, None set aside.
 
-    Rows are places among the logged prompts. The strata are those that prompts have.
+    Rows are places among the logged prompts. The strata are those that prompts have. With `compare`
+    it tells the two definitions of the log apart.
     """
     names = [log.ids[row] for row in log.logged]
     there = [prompts.get(name) for name in names]
-    queue = LabelQueue(log.scores[log.logged], [log.verdicts], strata=_strata(there))
+    scores, strata = log.scores[log.logged], _strata(there)
+    if compare and log.compared is not None:
+        queue = LabelQueue(scores, log.compared, strata=strata)
+    else:
+        queue = LabelQueue(scores, [log.verdicts], strata=strata)
     audited = []
     for place, (name, prompt) in enumerate(zip(names, there, strict=True)):
         if prompt is None:  # dropped meanwhile

@@ -34,7 +34,8 @@ class JudgedLog:
     verdicts, bool [N], with the operating point `cut`; `vectors` [N, d] are of unit length. The
     audit draws from `logged` rows only, intp [n]: `verdicts`, bool [n], say which of them `who`
     takes for prompts that belong. That is the guardrail of production if the log has its verdicts,
-    else the engine with a definition, which `topic` is then.
+    else the engine with a definition, which `topic` is then. `compared` are the engine's verdicts
+    by two definitions, bool [n] each, if they differ.
     """
 
     ids: tuple[str, ...]
@@ -46,6 +47,7 @@ class JudgedLog:
     verdicts: Bools
     who: str
     topic: Topic | None
+    compared: tuple[Bools, Bools] | None = None
 
 
 def judged_log(
@@ -54,17 +56,21 @@ def judged_log(
     engine: LocalScanner,
     threshold: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    before: Topic | None = None,
 ) -> JudgedLog | None:
     """Judge prompts with the engine, by default at its shipped threshold; None when stopped.
 
-    Raises ScannerError.
+    `before` is a definition to compare the topic with. Raises ScannerError.
     """
     scanner = engine.beside()
     scanner.use_threshold(threshold)
     unlabelled = _prompt_set(prompts, topic.intent)
     evaluation = scanner.evaluate_now(topic, unlabelled, _quiet, stopped)
     vectors = scanner.prompt_vectors(unlabelled, _quiet, stopped)
-    if evaluation is None or vectors is None:
+    earlier = None
+    if before is not None and before != topic:
+        earlier = scanner.evaluate_now(before, unlabelled, _quiet, stopped)
+    if evaluation is None or vectors is None or stopped():
         return None
     cut = evaluation.settings.threshold
     if cut is None:
@@ -83,7 +89,15 @@ def judged_log(
         verdicts,
         who,
         topic if who == ENGINE_NAME else None,
+        None
+        if earlier is None
+        else _compared(earlier.verdicts.score >= np.float32(cut), belonging, logged),
     )
+
+
+def _compared(before: Bools, after: Bools, logged: Rows) -> tuple[Bools, Bools] | None:
+    pair = before[logged], after[logged]
+    return None if np.array_equal(*pair) else pair
 
 
 def says_it_belongs(production: Production, intent: Intent) -> bool:

@@ -16,7 +16,7 @@ from guardtui.app.editing.workspace_sync import WorkspaceSync
 from guardtui.app.labels.audit import Audit, audit_queue, rates_of
 from guardtui.app.labels.inbox import Inbox, InboxError
 from guardtui.app.labels.judged_log import JudgedLog, judged_log
-from guardtui.app.labels.sitting import Sitting
+from guardtui.app.labels.sitting import Purpose, Sitting
 from guardtui.app.problems import problems_shown
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.guardrail import ENGINE
@@ -63,7 +63,7 @@ class Labelling:
         inbox = await asyncio.to_thread(Inbox.of_workspace, self._workspace)
         if not inbox.counts[State.UNLABELLED]:
             return None
-        threshold = self._threshold
+        threshold, baseline = self._threshold, self._workspace.session.baseline
         like = () if wanted is None else self._texts(wanted.keys)
         with self._store.step("reads the inbox …"):
             return await run_stoppable(
@@ -75,7 +75,8 @@ class Labelling:
                     stopped,
                     like=like,
                     wanted=0 if wanted is None else wanted.more,
-                    why=WhyAsked.AUDIT if wanted is None else WhyAsked.CHOSEN,
+                    purpose=Purpose.AUDIT if wanted is None else Purpose.CHOSEN,
+                    before=None if baseline is None else baseline.evaluation.topic,
                 )
             )
 
@@ -138,17 +139,19 @@ def sitting_at(
     *,
     like: Sequence[str] = (),
     wanted: int = 0,
-    why: WhyAsked = WhyAsked.AUDIT,
+    purpose: Purpose = Purpose.AUDIT,
+    before: Topic | None = None,
 ) -> Sitting | None:
     """Judge the prompts of an inbox, and return a sitting at it; None when stopped.
 
-    Chosen prompts are first those most similar to the texts `like`. Raises ScannerError.
+    Chosen prompts are first those most similar to the texts `like`; `before` is the definition that
+    an edit is compared with. Raises ScannerError.
     """
-    log = judged_log(inbox.own, topic, engine, threshold, stopped)
+    log = judged_log(inbox.own, topic, engine, threshold, stopped, before)
     if log is None:
         return None
     first = _similar(inbox, log, engine, like)
-    return Sitting(inbox, log, topic.intent, why, first, wanted)
+    return Sitting(inbox, log, topic.intent, purpose, first, wanted)
 
 
 def require_waiting(inbox: Inbox) -> None:

@@ -16,6 +16,16 @@ from guardtui.domain.inbox import InboxPrompt, State, WhyAsked, changes_text
 from guardtui.domain.topic import Intent
 from guardtui.files.prompt_edits import PromptsChangedError
 
+_ABOUT_EDIT = "your edit, as second, against the baseline, by the engine"
+
+
+class Purpose(StrEnum):
+    """What the next labels are for; the names of others are shown with their key."""
+
+    AUDIT = "the audit"
+    COMPARE = "the edit"
+    CHOSEN = "chosen ones"
+
 
 class Answer(StrEnum):
     """What a person says of a prompt."""
@@ -74,21 +84,27 @@ class Sitting:
         inbox: Inbox,
         log: JudgedLog,
         intent: Intent,
-        why: WhyAsked = WhyAsked.AUDIT,
+        purpose: Purpose = Purpose.AUDIT,
         first: Sequence[str] = (),
         wanted: int = 0,
     ) -> None:
         """`first` are ids to ask before other chosen ones; `wanted` labels would decide an edit."""
-        self.inbox, self.why = inbox, why
+        self.inbox, self.purpose = inbox, purpose
         self._log, self._intent, self._wanted = log, intent, wanted
         self._first, self._again = list(first), list[str]()
         self._logged = {log.ids[row]: place for place, row in enumerate(log.logged)}
         self._taken: set[str] = set()
         self._unwritten: dict[str, Given] = {}
-        self._is_divided = False
-        self._line: tuple[tuple[int, int], str] | None = None
+        self._divided: set[Purpose] = set()
+        self._line: tuple[tuple[Purpose, int, int], str] | None = None
         self.given: list[Given] = []
         """Answers of this sitting, without those that were undone."""
+
+    @property
+    def next_purpose(self) -> Purpose:
+        """The purpose that comes after this one; two definitions only if their verdicts differ."""
+        known = [one for one in Purpose if one is not Purpose.COMPARE or self._log.compared]
+        return known[(known.index(self.purpose) + 1) % len(known)]
 
     # --- the next prompt ------------------------------------------------------------------
 
@@ -98,7 +114,7 @@ class Sitting:
             name = self._again.pop()
             if self._ask(name, None, WhyAsked.CHOSEN):
                 return self.inbox.prompts[name]
-        return self._audited() if self.why is WhyAsked.AUDIT else self._chosen()
+        return self._chosen() if self.purpose is Purpose.CHOSEN else self._audited()
 
     def _audited(self) -> InboxPrompt | None:
         self._divide()
@@ -122,10 +138,10 @@ class Sitting:
 
     def _divide(self) -> None:
         """Keep the strata before the first prompt is drawn from them."""
-        if not self._is_divided:
+        if self.purpose not in self._divided:
             strata = self._queue().strata.tolist()
             self.inbox.divide(dict(zip(self._logged, strata, strict=True)))
-            self._is_divided = True
+            self._divided.add(self.purpose)
 
     def _chosen(self) -> InboxPrompt | None:
         while self._first:
@@ -264,15 +280,17 @@ class Sitting:
 
         That may be slow, and run in another thread meanwhile.
         """
-        if self.why is WhyAsked.CHOSEN:
+        if self.purpose is Purpose.CHOSEN:
             chosen = self._line_of_chosen()
             return lambda: chosen
-        queue, who = self._queue(), self._log.who
-        known = (queue.look, queue.audited * (not queue.is_estimated))
+        queue, what = self._queue(), _ABOUT_EDIT
+        if self.purpose is Purpose.AUDIT:
+            what = f"audit of {self._log.who}"
+        known = (self.purpose, queue.look, queue.audited * (not queue.is_estimated))
 
         def line() -> str:
             if self._line is None or self._line[0] != known:  # until the next estimate
-                self._line = known, f"audit of {who}: {queue.line}"
+                self._line = known, f"{what}: {queue.line}"
             return self._line[1]
 
         return line
@@ -289,7 +307,7 @@ class Sitting:
 
     def audit(self) -> Audit | None:
         """Return the rates in production, or None before the first estimate."""
-        return rates_of(self._queue(), self._log)
+        return rates_of(audit_queue(self.inbox.prompts, self._log, self._labels), self._log)
 
     @property
     def _labels(self) -> dict[str, bool | None]:
@@ -297,4 +315,5 @@ class Sitting:
         return {name: given.answer.label for name, given in self._unwritten.items()}
 
     def _queue(self) -> LabelQueue:
-        return audit_queue(self.inbox.prompts, self._log, self._labels)
+        compare = self.purpose is Purpose.COMPARE
+        return audit_queue(self.inbox.prompts, self._log, self._labels, compare=compare)

@@ -17,7 +17,7 @@ from guardtui.app.labels.inbox import InboxError
 from guardtui.app.labels.sitting import Answer, Given, Sitting, Standing
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
-from guardtui.domain.inbox import InboxPrompt, WhyAsked
+from guardtui.domain.inbox import InboxPrompt
 from guardtui.domain.text import display_start, display_text
 from guardtui.tui.inputs.fields import LineInput
 from guardtui.tui.kit.dialogs import ConfirmDialog
@@ -35,7 +35,6 @@ _KEYS = (
 )
 _SHOWN = 40  # characters of names and reasons
 _FRAME = 8  # cells beside the keys
-_OTHER = {WhyAsked.AUDIT: "chosen ones", WhyAsked.CHOSEN: "the audit"}
 _READING = "Reading the inbox …"
 _DONE = "No prompt is left here."
 
@@ -53,7 +52,7 @@ class LabelScreen(Modal[None]):
         ("s", "answer('SET_ASIDE')", "Set it aside"),
         ("u", "undo", "Undo the last answer"),
         ("r", "reason", "A reason"),
-        ("c", "other", "Chosen prompts, or the audit"),
+        ("c", "other", "Another purpose"),
         ("enter", "again", "Try again"),
     ]
 
@@ -160,7 +159,7 @@ class LabelScreen(Modal[None]):
         self._page.border_title = Text(
             f"Label: {name} · {standing.waiting:,} wait · {standing.labelled:,} labelled · {given}"
         ).plain
-        keys = [line.format(other=_OTHER[sitting.why]) for line in _KEYS]
+        keys = [line.format(other=sitting.next_purpose.value) for line in _KEYS]
         room = self.size.width - _FRAME
         self._page.border_subtitle = next((line for line in keys if len(line) <= room), keys[-1])
 
@@ -234,11 +233,10 @@ class LabelScreen(Modal[None]):
         self._scroll.focus()
 
     def action_other(self) -> None:
-        """Go on with chosen prompts, or with the audit."""
+        """Go on with labels for another purpose."""
         sitting = self.sitting
         if sitting is not None:
-            audit = sitting.why is WhyAsked.AUDIT
-            sitting.why = WhyAsked.CHOSEN if audit else WhyAsked.AUDIT
+            sitting.purpose = sitting.next_purpose
             self.prompt = None
             self._go_on()
 

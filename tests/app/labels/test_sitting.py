@@ -11,7 +11,7 @@ from guardtui.advice.label_queue import FIRST
 from guardtui.app.labels.audit import Audit
 from guardtui.app.labels.inbox import Inbox, LabelledMeanwhileError
 from guardtui.app.labels.labelling import sitting_at
-from guardtui.app.labels.sitting import Answer, Sitting, Verdict
+from guardtui.app.labels.sitting import Answer, Purpose, Sitting, Verdict
 from guardtui.domain.inbox import InboxPrompt, Production, State, WhyAsked
 from guardtui.domain.topic import Intent, Topic
 from guardtui.files.problems import FileError
@@ -120,11 +120,11 @@ def test_prompts_that_come_later_are_audited_too(path: Path) -> None:
 
 
 def test_a_chosen_prompt_that_the_audit_draws_counts_there_and_is_not_asked(path: Path) -> None:
-    at = sitting(filled(path), why=WhyAsked.CHOSEN)
+    at = sitting(filled(path), purpose=Purpose.CHOSEN)
     chosen = answer(at, 10)
     assert all(prompt.why_asked is WhyAsked.CHOSEN for prompt in chosen)
     assert at.audit() is None
-    at.why = WhyAsked.AUDIT
+    at.purpose = Purpose.AUDIT
     audited = answer(at, 100)
     assert len(audited) == 30
     assert not {prompt.id for prompt in chosen} & {prompt.id for prompt in audited}
@@ -139,7 +139,7 @@ def test_drafts_are_chosen_and_never_audited(path: Path) -> None:
     at = sitting(path)
     asked = answer(at, 100)
     assert len(asked) == 5
-    at.why = WhyAsked.CHOSEN
+    at.purpose = Purpose.CHOSEN
     assert [prompt.text for prompt in answer(at, 100)] == ["a draft on tax"]
     assert audit_of(at).prompts == 5
 
@@ -178,7 +178,7 @@ def test_the_audit_names_the_definition_of_production(
 
 
 def test_prompts_like_those_of_the_step_come_first_and_the_line_counts_down(path: Path) -> None:
-    at = sitting(filled(path), like=("a word on dragons",), wanted=2, why=WhyAsked.CHOSEN)
+    at = sitting(filled(path), like=("a word on dragons",), wanted=2, purpose=Purpose.CHOSEN)
     assert "about 2 more would tell" in at.line()()
     asked = answer(at, 3)
     assert all("dragons" in prompt.text for prompt in asked)
@@ -186,6 +186,31 @@ def test_prompts_like_those_of_the_step_come_first_and_the_line_counts_down(path
     assert len(answer(at, 100)) == 37
     assert at.draw() is None
     assert at.audit() is None
+
+
+# --- two definitions --------------------------------------------------------------------------
+
+
+def test_an_edit_is_compared_by_labels_that_the_audit_keeps(path: Path) -> None:
+    poor = TOPIC.model_copy(update={"description": "Lentil soup", "examples": ("Bread and soup",)})
+    at = sitting(filled(path), before=poor)
+    answer(at, 3)
+    assert at.next_purpose is Purpose.COMPARE
+    at.purpose = Purpose.COMPARE
+    asked = answer(at, 100)
+    assert all(prompt.why_asked is WhyAsked.AUDIT for prompt in asked)
+    line = at.line()()
+    assert "by the engine: enough: the second definition is better: coverage +" in line
+    at.purpose = at.next_purpose
+    assert at.purpose is Purpose.CHOSEN
+    assert at.next_purpose is Purpose.AUDIT
+    assert audit_of(at).rates.belonging.low == audit_of(at).rates.belonging.high == 0.5
+
+
+def test_definitions_whose_verdicts_do_not_differ_are_not_compared(path: Path) -> None:
+    same = TOPIC.model_copy(update={"name": "Tax "})
+    assert sitting(filled(path), before=same).next_purpose is Purpose.CHOSEN
+    assert sitting(path).next_purpose is Purpose.CHOSEN
 
 
 # --- machines say nothing before the answer ----------------------------------------------------
