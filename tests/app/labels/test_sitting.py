@@ -201,8 +201,8 @@ def test_an_edit_is_compared_by_labels_that_the_audit_keeps(path: Path) -> None:
     assert all(prompt.why_asked is WhyAsked.AUDIT for prompt in asked)
     line = at.line()()
     assert "by the engine: enough: the second definition is better: coverage +" in line
-    at.purpose = at.next_purpose
-    assert at.purpose is Purpose.CHOSEN
+    assert at.next_purpose.value == "chosen ones"
+    at.purpose = Purpose.CHOSEN
     assert at.next_purpose is Purpose.AUDIT
     assert audit_of(at).rates.belonging.low == audit_of(at).rates.belonging.high == 0.5
 
