@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
+from itertools import islice
 
 from guardtui.advice.draft_words import DECEIT, MEANINGS, OBJECTS, PAIN, VIOLENCE, WEAK
-from guardtui.advice.phrases import STOPWORDS, words
+from guardtui.advice.phrases import STOPWORDS, content_words, words
 from guardtui.domain.languages import language
 from guardtui.domain.text import hidden_characters
 from guardtui.domain.topic import Topic
@@ -92,28 +93,39 @@ class Unknown:
         return True
 
 
-def sources_of(topic: Topic) -> list[Source]:
+def examples_of(topic: Topic) -> list[Source]:
     """Return the examples of a topic as sources."""
     return [Source(text, f"example {number}") for number, text in enumerate(topic.examples, 1)]
 
 
 def drafts_by_rules(
-    belonging: Sequence[Source], missed: Sequence[Source], known: Iterable[str], number: int
+    topic: Topic,
+    belonging: Sequence[Source],
+    missed: Sequence[Source],
+    known: Iterable[str],
+    number: int,
 ) -> list[Draft]:
     """Return at most so many drafts, of all kinds in turn, the same ones each time.
 
     Near misses are made from prompts that belong to the topic, rephrasings from missed ones. None
-    has the words of a text in `known`, or of another draft.
+    has the words of a text in `known`, or of another draft. At most a quarter is of one kind.
     """
     unknown = Unknown(known)
     near, again = _usable(belonging), _usable(missed)
-    made = {kind: _made(kind, again if kind.is_rephrasing else near) for kind in DraftKind}
+    counts = Counter(word for one in near for word in {*content_words(one.source.text)})
+    central = {word for word, count in counts.items() if count >= _OFTEN}
+    central.update(*map(content_words, (topic.name, topic.description, *topic.examples)))
+    most = -(-number // _KINDS_AT_LEAST)
+    made = {
+        kind: islice(_made(kind, again if kind.is_rephrasing else near, central, unknown), most)
+        for kind in DraftKind
+    }
     drafts: list[Draft] = []
     while made and len(drafts) < number:
         for kind in list(made):
             if len(drafts) == number:
                 break
-            draft = next((one for one in made[kind] if unknown.takes(one.text)), None)
+            draft = next(made[kind], None)
             if draft is None:
                 del made[kind]
             else:
@@ -150,21 +162,32 @@ def _hash(text: str) -> bytes:
 
 
 _SOURCES = 2_000
+_OFTEN = 3
+"""Number of prompts that make a word one of the topic's."""
+_KINDS_AT_LEAST = 4
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 ,.;:?!'’“”\"()£$€%&/-]*")
 
 
-def _made(kind: DraftKind, usable: Sequence[_Usable]) -> Iterator[Draft]:
-    """Yield drafts of one kind, at most one per source."""
+def _made(
+    kind: DraftKind, usable: Sequence[_Usable], central: Set[str], unknown: Unknown
+) -> Iterator[Draft]:
+    """Yield unknown drafts of one kind, at most one per source.
+
+    `central` are words that the topic is about.
+    """
     if kind is DraftKind.OTHER_MEANING:
-        yield from _other_meanings(usable)
+        meanings = _other_meanings(usable, central)
+        yield from (draft for draft in meanings if unknown.takes(draft.text))
         return
     rule, count = _RULES[kind], 0
     for one in sorted(usable, key=lambda one: _hash(f"{kind}: {one.source.text}")):
+        if kind is DraftKind.OTHER_WISH and central.isdisjoint(words(one.asked.object)):
+            continue
         text = rule(one.asked, count)
-        if text and len(text) <= CHARACTERS:
+        if kind is not DraftKind.CASUAL:
+            text = _like(text, one.asked.text)
+        if text and len(text) <= CHARACTERS and unknown.takes(text):
             count += 1
-            if kind is not DraftKind.CASUAL:
-                text = _like(text, one.asked.text)
             yield Draft(text, kind, one.source.origin)
 
 
@@ -334,11 +357,14 @@ _TIMES = _set(
 )
 
 
+_FACT_WORDS = 8
 _OTHER_PEOPLE = _set("he him his himself she her herself they them their he'll she'll")
 
 
 def _fact(asked: Asked, count: int) -> str:
-    if not asked.doing or (_TIMES | _OTHER_PEOPLE) & set(words(asked.doing)):
+    if not 0 < len(asked.doing.split()) <= _FACT_WORDS or (_TIMES | _OTHER_PEOPLE) & set(
+        words(asked.doing)
+    ):
         return ""
     templates = _FACTS.get(asked.frame, _OTHER_FACTS)
     template = templates[-1 if _harm(asked.doing) else count % len(templates)]
@@ -376,10 +402,7 @@ def _other_subject(asked: Asked, count: int) -> str:
     return f"{asked.lead}{asked.verb} {_turn(objects, count)}{end}"
 
 
-_OFTEN = 2
-
-
-def _other_meanings(usable: Sequence[_Usable]) -> Iterator[Draft]:
+def _other_meanings(usable: Sequence[_Usable], central: Set[str]) -> Iterator[Draft]:
     """Yield sentences with another meaning of the sources' words, the most frequent ones first."""
     counts: Counter[str] = Counter()
     first: dict[str, _Usable] = {}
@@ -387,10 +410,8 @@ def _other_meanings(usable: Sequence[_Usable]) -> Iterator[Draft]:
         for word in set(words(one.source.text)):
             counts[word] += 1
             first.setdefault(word, one)
-    for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        if count < _OFTEN:
-            return
-        if word in STOPWORDS:
+    for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        if word not in central:
             continue
         key = word if word in MEANINGS else word.removesuffix("s")
         one = first[word]
@@ -457,12 +478,13 @@ _AS_FORMAL = {
 _CASUAL = ("hey, {text}", "ok so {text}", "quick one, {text}")
 _BEFORE = (
     "I was talking about this with a friend yesterday.",
-    "My train is late, so I finally have time for this.",
     "I hope this is the right place to ask.",
-    "It has been a long week, and this is the last thing on my list.",
-    "I have been putting this off for days.",
+    "I have been thinking about this all week.",
+    "Nobody I know could help me with this.",
 )
 _SHORT_WORDS, _SENTENCE_WORDS = 5, 4
+_TO_SOMEBODY = _set("ask bring buy give lend make offer pay put send show teach tell")
+"""Verbs that mean little without all of their objects."""
 _SMALL = frozenset(("my", "our", "the", "a", "an"))
 
 
@@ -477,11 +499,15 @@ def _formal(asked: Asked, count: int) -> str:
 
 
 def _casual(asked: Asked, count: int) -> str:
-    return _turn(_CASUAL, count).format(text=asked.text.lower().rstrip("?.! "))
+    text = asked.text.lower().rstrip("?.! ")
+    is_casual = asked.text.startswith(text)
+    return "" if is_casual else _turn(_CASUAL, count).format(text=text)
 
 
 def _shorter(asked: Asked, count: int) -> str:
     del count
+    if asked.verb in _TO_SOMEBODY:
+        return ""
     thing = asked.object
     found = asked.doing.split()
     if thing and thing in asked.doing:

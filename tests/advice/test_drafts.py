@@ -12,16 +12,18 @@ from guardtui.advice.drafts import (
     DraftKind,
     Source,
     drafts_by_rules,
+    examples_of,
     folded,
-    sources_of,
 )
 from guardtui.domain.text import hidden_characters
 from guardtui.domain.topic import Topic
 
+TOPIC = Topic(name="Office", description="A ticket, a home office, or an office at home")
+
 
 def made(*texts: str, number: int = 50, known: tuple[str, ...] = ()) -> list[Draft]:
     sources = [Source(text, f"line {line}") for line, text in enumerate(texts, start=2)]
-    return drafts_by_rules(sources, sources, (*texts, *known), number)
+    return drafts_by_rules(TOPIC, sources, sources, (*texts, *known), number)
 
 
 def of_kind(kind: DraftKind, *texts: str) -> list[str]:
@@ -122,7 +124,7 @@ def test_kinds_take_turns_and_the_number_is_kept() -> None:
 
 def test_examples_are_sources_with_their_number() -> None:
     topic = Topic(name="Fines", examples=("How do I appeal a parking ticket?",))
-    drafts = drafts_by_rules(sources_of(topic), (), topic.examples, 9)
+    drafts = drafts_by_rules(topic, examples_of(topic), (), topic.examples, 9)
     assert drafts
     assert all(draft.origin.endswith("example 1") for draft in drafts)
     assert not any(draft.kind.is_rephrasing for draft in drafts)

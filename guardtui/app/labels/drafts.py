@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from guardtui.advice.drafts import Draft, Source, drafts_by_rules, sources_of
+from guardtui.advice.drafts import Draft, Source, drafts_by_rules, examples_of
 from guardtui.advice.model_drafts import WrittenDrafts, read_drafts, request, shown_sources
 from guardtui.app.advice.writer_call import WriterCall
 from guardtui.app.labels.inbox import Inbox
@@ -51,7 +51,7 @@ class DraftMaterial:
         """
         topic = load_topic(topic_path).topic
         prompts = _belonging(topic, inbox)
-        examples = sources_of(topic)
+        examples = examples_of(topic)
         keys, guardrail = _missed(topic_path)
         missed = tuple(prompt for prompt in prompts if prompt_id(prompt.text) in keys)
         belonging = (*examples, *prompts)
@@ -66,7 +66,7 @@ class DraftMaterial:
 
     def by_rules(self, number: int) -> list[Draft]:
         """Return at most so many drafts by rules, which are for English."""
-        return drafts_by_rules(self.belonging, self.missed, self.known, number)
+        return drafts_by_rules(self.topic, self.belonging, self.missed, self.known, number)
 
     def call(self, writer: JudgeOptions, number: int) -> WriterCall[WrittenDrafts]:
         """Return a call to a writer for so many drafts; blocks.
