@@ -230,17 +230,18 @@ def draft(
     """Draft near misses and rephrasings, for a person to label.
 
     They are made from the examples and prompts that belong to the topic, rephrasings from those
-    that the newest scan missed. Rules are for English, and make fewer drafts where they know no
-    natural sentence. Drafts are added to the inbox without a label, and are in no audit.
+    that the newest iteration missed. Rules are for English, and make fewer drafts where they know
+    no natural sentence. Drafts are added to the inbox without a label, and are in no audit.
     """
-    from guardtui.app.labels.drafts import DraftMaterial
-    from guardtui.domain.figures import count_text
+    from guardtui.app.labels.drafts import NO_DRAFT, DraftMaterial
     from guardtui.domain.text import display_start
+    from guardtui.files.topic_files import load_topic
 
     model = None if writer is None else _writer(writer, settings)
     if model is None and (settings or yes):
         raise click.UsageError("--set and --yes are for --writer: omit them")
-    material = DraftMaterial.of(topic, _opened(topic, prompts))
+    definition = load_topic(topic).topic
+    material = DraftMaterial.of(definition, topic, _opened(topic, prompts))
     if model is None:
         added = material.add(material.by_rules(number))
     else:
@@ -257,15 +258,8 @@ def draft(
         shown = [(one.id, made.origin, display_start(one.text, _SHOWN)) for made, one in added]
         write(table(shown, ("id", "draft", "prompt")))
     if not added and model is None:
-        note("no new draft: the rules know English sentences such as “How do I …?”; or --writer")
-    path = material.inbox.path
-    note(f"{count_text(len(added), 'draft')} added to {path}, in no figure until labelled")
-    if any(made.kind.is_rephrasing for made, _ in added):
-        which = "prompts that belong, since no recorded scan missed any"
-        if material.missed_by:
-            count = count_text(len(material.missed), "prompt")
-            which = f"{count} that {material.missed_by} missed"
-        note(f"rephrased: {which}")
+        note(f"{NO_DRAFT}; or name a --writer")
+    note(material.told(added))
 
 
 def _writer(address: str, settings: tuple[str, ...]) -> JudgeOptions:

@@ -58,7 +58,7 @@ def test_rules_fill_the_inbox_and_no_figure(run: Run, folder: Path) -> None:
     done = run(*DRAFT, "--number", "8")
     assert done.code == 0
     assert "8 drafts added to prompts.inbox.jsonl, in no figure until labelled" in done.err
-    assert "rephrased: prompts that belong, since no recorded scan missed any" in done.err
+    assert "rephrased: prompts that belong, since the newest iteration missed none" in done.err
     assert "advice into fact, from " in done.out
     assert (folder / "prompts.csv").read_bytes() == before
     prompts = listed(run)

@@ -20,11 +20,13 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_wrong
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.prompt_logs import LoggedPrompt
-from guardtui.files.topic_files import load_topic
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.report_reader import recorded_topics
 from guardtui.session.store import SessionStore
 
+DRAFTS = 20
+"""Usual number of drafts."""
+NO_DRAFT = "no new draft: the rules know English sentences such as “How do I …?”"
 _SHOWN = 60
 
 
@@ -44,12 +46,11 @@ class DraftMaterial:
     missed_by: str = ""
 
     @classmethod
-    def of(cls, topic_path: Path, inbox: Inbox) -> DraftMaterial:
-        """Return the material of a topic file and its session.
+    def of(cls, topic: Topic, topic_path: Path, inbox: Inbox) -> DraftMaterial:
+        """Return the material of a topic, with the session of its file.
 
         Raises FileError, PromptSetError and StoreError.
         """
-        topic = load_topic(topic_path).topic
         prompts = _belonging(topic, inbox)
         examples = examples_of(topic)
         keys, guardrail = _missed(topic_path)
@@ -85,6 +86,17 @@ class DraftMaterial:
         call = WriterCall(writer, messages, sent, read)
         is_spent = call.cached is not None and not call.cached.drafts
         return WriterCall(writer, messages, sent, read, fresh=True) if is_spent else call
+
+    def told(self, added: Sequence[tuple[Draft, InboxPrompt]]) -> str:
+        """Return how many drafts were added, and what was rephrased."""
+        count = count_text(len(added), "draft")
+        text = f"{count} added to {self.inbox.path.name}, in no figure until labelled"
+        if not any(made.kind.is_rephrasing for made, _ in added):
+            return text
+        which = "prompts that belong, since the newest iteration missed none"
+        if self.missed_by:
+            which = f"{count_text(len(self.missed), 'prompt')} that {self.missed_by} missed"
+        return f"{text}\nrephrased: {which}"
 
     def add(self, drafts: Sequence[Draft], model: str = "") -> list[tuple[Draft, InboxPrompt]]:
         """Put drafts into the inbox, unlabelled; return those that nobody put there meanwhile."""

@@ -107,6 +107,9 @@ class Inbox:
         `intent` is that of a new prompt set. Before each change, the prompt set is copied into
         `backups`.
         """
+        if str(prompts) == "-":
+            problem = "labels cannot be written to standard input"
+            raise InboxError(f"--prompts -: {problem}\n  save the prompts to a file and name that")
         self.set_path = prompts
         self.path = inbox_path(prompts)
         self._intent, self._backups = intent, backups
@@ -128,9 +131,6 @@ class Inbox:
         Without any, the prompt set will be NAME.csv beside the topic file. Raises FileError.
         """
         intent = load_topic(topic).topic.intent
-        if str(prompts) == "-":
-            problem = "labels cannot be written to standard input"
-            raise InboxError(f"--prompts -: {problem}\n  save the prompts to a file and name that")
         if prompts is None:
             try:
                 prompts = usual_prompts(topic)

@@ -12,6 +12,7 @@ from guardtui.app.labels.drafts import DraftMaterial
 from guardtui.app.labels.inbox import Inbox
 from guardtui.domain.inbox import State, WhyAsked, prompt_id
 from guardtui.files.prompt_logs import LoggedPrompt
+from guardtui.files.topic_files import load_topic
 from tests.sessions import Scanned
 
 FACT = Draft("How much is a fine?", DraftKind.FACT, "line 2")
@@ -31,9 +32,13 @@ def topic(tmp_path: Path) -> Path:
     return path
 
 
+def material_of(topic: Path) -> DraftMaterial:
+    return DraftMaterial.of(load_topic(topic).topic, topic, Inbox.of_topic(topic))
+
+
 @pytest.fixture
 def material(topic: Path) -> DraftMaterial:
-    return DraftMaterial.of(topic, Inbox.of_topic(topic))
+    return material_of(topic)
 
 
 def test_examples_and_prompts_that_belong_are_the_material(material: DraftMaterial) -> None:
@@ -92,7 +97,7 @@ def test_a_draft_that_a_user_wrote_too_is_a_prompt_of_the_log(
 
 def test_without_a_prompt_set_the_examples_are_the_material(topic: Path) -> None:
     topic.with_suffix(".csv").unlink()
-    material = DraftMaterial.of(topic, Inbox.of_topic(topic))
+    material = material_of(topic)
     assert [source.origin for source in material.missed] == ["example 1", "example 2"]
     assert material.add(material.by_rules(3))
     assert not topic.with_suffix(".csv").exists()
@@ -106,7 +111,7 @@ def test_prompts_that_the_newest_scan_missed_are_rephrased(tmp_path: Path) -> No
     answers = np.array([0, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 0], np.int8)
     scanned.scan(triggered=answers)
     material = DraftMaterial.of(
-        scanned.topic_path, Inbox.of_topic(scanned.topic_path, tmp_path / "tax.csv")
+        scanned.topic, scanned.topic_path, Inbox.of_topic(scanned.topic_path, tmp_path / "tax.csv")
     )
     assert [source.origin for source in material.missed] == ["line 2", "line 8"]
     assert material.missed_by == "AIRS, profile prod, revision 3"
