@@ -71,8 +71,8 @@ class InboxPrompt:
 
     `origin` is where it came from, such as "app.log:12". `chance` is the probability, above 0, with
     which the audit that it is part of drew it. `asked_at` and `labelled_at` are the last times.
-    `in_set` says whether it is a row of the prompt set, labelled or not. `changes` are those of its
-    label, oldest first.
+    `in_set` says whether it is a row of the prompt set, labelled or not, and `draft` whether
+    no user wrote it, so that it is in no audit. `changes` are those of its label, oldest first.
     """
 
     id: str
@@ -88,6 +88,7 @@ class InboxPrompt:
     asked_at: str = ""
     labelled_at: str = ""
     in_set: bool = False
+    draft: bool = False
     changes: tuple[LabelChange, ...] = ()
 
 
@@ -165,6 +166,7 @@ class InboxRecord:
             asked_at=str(values.get("asked_at", "")),
             labelled_at=self.changes[-1].at if expected is not None and self.changes else "",
             in_set=in_set,
+            draft=values.get("draft") is True,
             changes=changes,
         )
 

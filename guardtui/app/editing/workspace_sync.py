@@ -171,6 +171,13 @@ class WorkspaceSync:
                 self._author.notify(done or "No edit of the prompts to undo.")
             self._publish()
 
+    async def take_labels(self) -> None:
+        """Continue with the prompts as labels of the inbox changed them."""
+        async with self._editing_prompts:
+            with problems_shown(self._author):
+                await asyncio.to_thread(self._workspace.reread_prompts)
+            self._publish()
+
     async def offer_to_take_out(self, before: Topic, after: Topic) -> None:
         """Offer to remove prompts that an edit made examples: they would always match."""
         keys = taken_prompts(before, after, self._store.state.prompts)

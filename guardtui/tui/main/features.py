@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 ON_DEMAND = {
     "export": "export.dialog:ExportFeature",
     "companions": "topics.companions:CompanionsFeature",
+    "draft_near_misses": "labels.drafts:DraftFeature",
     "new_topic": "topics.open_topic:TopicsFeature",
     "open_topic": "topics.open_topic:TopicsFeature",
     "scanner_settings": "settings.scanner:ScannerSettingsFeature",

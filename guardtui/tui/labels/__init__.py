@@ -1,0 +1,1 @@
+"""The queue of prompts that wait for a label."""
