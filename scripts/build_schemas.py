@@ -22,6 +22,7 @@ from guardtui.reports.compared import MistakesData
 from guardtui.reports.experiment import ExperimentData
 from guardtui.reports.forecast import ForecastData, TrustData
 from guardtui.reports.history import History
+from guardtui.reports.inbox import InboxData
 from guardtui.reports.json_report import EvaluationData
 from guardtui.reports.refinement import RefinementData
 from guardtui.reports.score_report import ScoresData
@@ -40,6 +41,7 @@ DOCUMENTS: dict[str, tuple[str, type, str]] = {
         "Page of a brief report by guardtui",
     ),
     "history": ("history", History, "Iterations of a session, by guardtui history"),
+    "inbox": ("inbox", InboxData, "Prompts of an inbox, by guardtui inbox list"),
     "check": ("check", CheckData, "Findings of guardtui check"),
     "forecast": ("forecast", ForecastData, "Forecast of guardtui forecast"),
     "trust": ("trust", TrustData, "Scans against their forecasts, by guardtui forecast --trust"),

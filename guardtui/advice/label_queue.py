@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.figures import change_interval_text, count_text
+from guardtui.domain.inbox import WhyAsked
 from guardtui.domain.production_rates import (
     WITHIN,
     ProductionRates,
@@ -37,13 +38,6 @@ HALF_WIDTHS = (0.08, 0.05)
 
 _LOOK = 5  # labels between two estimates; more when there are many
 _NEAREST = 200  # prompts on each side of the operating point that are compared with labelled ones
-
-
-class WhyAsked(StrEnum):
-    """Why a prompt is asked; written down with its label."""
-
-    AUDIT = "audit"
-    CHOSEN = "chosen"
 
 
 @dataclass(frozen=True, slots=True)

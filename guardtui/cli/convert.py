@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from guardtui.cli.diagnostics import InputError, note, warn
-from guardtui.cli.options import FILE, output_option, sheet_option, unlabelled_option
+from guardtui.cli.options import FILE, output_option, sheet_option
 from guardtui.cli.output import check_output, write
 from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_reading import Unlabelled
@@ -91,7 +91,11 @@ _OF_LISTS = ("prompt_column", "sheet")
     type=click.Choice(["true", "false"]),
     help="The label of every prompt of a plain list, or of a table with --prompt-column.",
 )
-@unlabelled_option
+@click.option(
+    "--unlabelled",
+    type=click.Choice(("error", "leave-out", "false")),
+    help="What rows with an empty label are: an error (default), left out, or false.",
+)
 @sheet_option
 @click.option(
     "--positive",

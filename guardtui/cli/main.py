@@ -23,6 +23,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "new": ("new", "Create a topic file and its first prompts."),
         "check": ("check", "Check a definition and its labelled prompts."),
         "refine": ("refine.command", "Search for edits of a topic that raise its coverage."),
+        "inbox": ("inbox", "Collect prompts from logs, and label them."),
     },
     "Measure": {
         "eval": ("eval.command", "Evaluate a topic against labelled prompts."),

@@ -149,11 +149,16 @@ def engine_options(function: Function) -> Function:
 def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --unlabelled and --sheet, passed as `reading`: None if neither is given."""
 
-    @unlabelled_option
+    @click.option(
+        "--unlabelled",
+        type=click.Choice([unlabelled.value for unlabelled in Unlabelled]),
+        help="What rows with an empty label are: in the inbox (default), left out, false, or an "
+        "error.",
+    )
     @sheet_option
     @functools.wraps(function)
     def command(*, unlabelled: str | None, sheet: str | None, **values: Any) -> Any:
-        reading = Reading(Unlabelled(unlabelled or Unlabelled.ERROR), sheet or "")
+        reading = Reading(Unlabelled(unlabelled or Unlabelled.INBOX), sheet or "")
         given = unlabelled is not None or sheet is not None
         return function(reading=reading if given else None, **values)
 
@@ -172,15 +177,6 @@ def sheet_option(function: Function) -> Function:
     """Add --sheet."""
     return click.option(
         "--sheet", metavar="NAME", help="Sheet of an Excel workbook (default: the first)."
-    )(function)
-
-
-def unlabelled_option(function: Function) -> Function:
-    """Add --unlabelled."""
-    return click.option(
-        "--unlabelled",
-        type=click.Choice([unlabelled.value for unlabelled in Unlabelled]),
-        help="What rows with an empty label are: an error (default), left out, or false.",
     )(function)
 
 

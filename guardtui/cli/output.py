@@ -12,7 +12,7 @@ from typing import TypeGuard
 from guardtui.cli.diagnostics import InputError
 
 
-def write(text: str, output: Path | None = None) -> None:
+def write(text: str, output: Path | None = None, *, private: bool = False) -> None:
     """Write a command's data: to the file, atomically, or to standard output ("-" or None).
 
     A reader that stopped reading (`guardtui eval … | head`) is not an error. For a terminal,
@@ -24,7 +24,7 @@ def write(text: str, output: Path | None = None) -> None:
 
         _refuse_sessions(output)
         _require_writable(output)
-        write_atomically(output, text.encode("utf-8", "replace"), backup_folder=None)
+        write_atomically(output, text.encode("utf-8", "replace"), private=private)
         return
     _require_stdout()
     if sys.stdout.isatty():

@@ -16,7 +16,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     │   └── OutputFileError         the rows of a file of outputs
     ├── FilterError                 a filter line
     ├── ConfigurationError (2)      invalid keys of a guardrail
-    ├── StoreError (2)              the session's database
+    ├── StoreError (2): DecidedElsewhereError, KeptElsewhereError    the session's database
     ├── ReportError (2)             a report that cannot be made
     ├── ScannerError                a scan that cannot run
     │   ├── AirsError, PolicyError, UnreadableJournalError
@@ -35,7 +35,8 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     ├── ForeignError (2)            test cases of another tool
     ├── UnsavedError, HoldsSecretError, ExistsError    of the app
     │   and WordingError, WriterError, GuardrailError, ExperimentError (2),
-    │   HistoryError (2): IncompleteError (3), NotShownError (4), AgentError (2): OutdatedError
+    │   HistoryError (2): IncompleteError (3), NotShownError (4), AgentError (2): OutdatedError,
+    │   InboxError (2): LabelledMeanwhileError
     └── SettingsError, FaultError, RefusedError        of the sandbox
 
 The package `scorer` is self-contained: its errors are not in this tree.

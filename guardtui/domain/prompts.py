@@ -102,7 +102,8 @@ class PromptSet:
     (String), expected (Boolean), then every other column of the file under its own name (String).
     `intent_given` says whether the file contains the intent; otherwise it is the topic's.
     `left_out` are findings about rows without a label; they are among `findings`. `read_only` says
-    whether the format of the file can be read but not written.
+    whether the format of the file can be read but not written. `waiting` are the keys of prompts
+    that wait for a label, as rows of the file or in its inbox.
     """
 
     frame: pl.DataFrame
@@ -112,6 +113,7 @@ class PromptSet:
     intent_given: bool = True
     left_out: tuple[Finding, ...] = ()
     read_only: bool = False
+    waiting: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return self.frame.height
@@ -239,6 +241,11 @@ def build_prompt_set(
         )
         raise PromptSetError(source, [finding])
     notes: tuple[Finding, ...] = ()
+    waiting = frozenset[int]()
+    if unlabelled is Unlabelled.INBOX:
+        texts = raw.filter(pl.Series(unlabelled_rows(raw[names["expected"]])))[names["prompt"]]
+        texts = texts.drop_nulls().filter(texts.drop_nulls().str.strip_chars() != "").unique()
+        waiting = frozenset(prompt_keys(texts.to_list()).tolist())
     if unlabelled is not Unlabelled.ERROR:
         raw, lines, notes = _without_label(raw, lines, names["expected"], unlabelled)
         if raw.height == 0:
@@ -277,8 +284,23 @@ def build_prompt_set(
             ),
         ]
     )
-    prompts = PromptSet(result, intent, source, intent_given=bool(len(intents)), left_out=notes)
+    prompts = PromptSet(
+        result,
+        intent,
+        source,
+        intent_given=bool(len(intents)),
+        left_out=notes,
+        waiting=waiting.difference(result["key"].to_list() if waiting else ()),
+    )
     return replace(prompts, findings=check_prompt_set(prompts, None))
+
+
+def waiting_text(prompts: PromptSet) -> str:
+    """Return how many prompts wait for a label, as a sentence without its stop, or ""."""
+    count = len(prompts.waiting)
+    if not count:
+        return ""
+    return f"{count_text(count, 'unlabelled prompt')} {'is' if count == 1 else 'are'} in no figure"
 
 
 def unlabelled_rows(labels: pl.Series) -> NDArray[np.bool_]:
@@ -293,13 +315,17 @@ def _without_label(
     blank = unlabelled_rows(raw[label])
     if not blank.any():
         return raw, lines, ()
-    fate = "left out" if unlabelled is Unlabelled.LEAVE_OUT else "taken as not expected"
+    fate = {
+        Unlabelled.INBOX: "in the inbox, and in no figure",
+        Unlabelled.LEAVE_OUT: "left out",
+        Unlabelled.FALSE: "taken as not expected",
+    }[unlabelled]
     verb = "is" if blank.sum() == 1 else "are"
     rows = count_text(int(blank.sum()), "row")
     message = f"{rows} without a label {verb} {fate} (--unlabelled {unlabelled})"
     listed = tuple(lines[blank][:LISTED].tolist())
     notes = (Finding(Severity.WARNING, "unlabelled", message, listed),)
-    if unlabelled is Unlabelled.LEAVE_OUT:
+    if unlabelled.leaves_out:
         return raw.filter(pl.Series(~blank)), lines[~blank], notes
     filled = pl.when(pl.Series(blank)).then(pl.lit("false")).otherwise(pl.col(label))
     return raw.with_columns(filled.alias(label)), lines, notes
@@ -372,7 +398,7 @@ def _row_errors(frame: pl.DataFrame, source: str) -> tuple[list[Finding], int]:
         where = "here" if empty.height == 1 else f"in {empty.height} rows"
         message = (
             f"expected is empty {where}: write true or false, or choose "
-            "--unlabelled leave-out (without such rows) or --unlabelled false (not expected)"
+            "--unlabelled inbox (label them later) or --unlabelled false (not expected)"
         )
         errors.append((lines[0], Finding(Severity.ERROR, "expected", message, lines)))
     labelled = frame.filter(pl.col("_label") != "")

@@ -12,18 +12,22 @@ import shutil
 import stat
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 from guardtui.files.problems import FileError, from_os_error
 
 BACKUPS_KEPT = 10
 
 
-def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = None) -> None:
+def write_atomically(
+    path: Path, data: bytes, *, backup_folder: Path | None = None, private: bool = False
+) -> None:
     """Replace the content of a file, or create it; links are followed, and its mode is kept.
 
     The new content is complete on disk before it replaces the old one. With `backup_folder`, the
     old content is copied there first (the last 10 are kept). A device, a pipe or an open descriptor
-    (/dev/stdout) is written to directly; a reader that stops early is no error there.
+    (/dev/stdout) is written to directly; a reader that stops early is no error there. Only its
+    owner can read a `private` file, whatever its mode was.
 
     Raises FileError; the file is then unchanged.
     """
@@ -42,28 +46,37 @@ def write_atomically(path: Path, data: bytes, *, backup_folder: Path | None = No
                 raise FileError(path, "the file is read-only", "make it writable and try again")
             if target.exists() and backup_folder is not None:
                 _back_up(target, backup_folder)
-            _replace(target, data, mode_of=target)
+            _replace(target, data, mode_of=None if private else target)
     except OSError as error:
         raise from_os_error(path, error) from error
     except ValueError as error:  # a NUL in the name
         raise FileError(repr(str(path)), "not a valid file name") from error
 
 
-def _replace(target: Path, data: bytes, mode_of: Path) -> None:
-    """Write a file that is complete on disk before it takes the place of the target."""
+def _replace(target: Path, data: bytes, mode_of: Path | None) -> None:
+    """Write a file that is complete on disk before it takes the place of the target.
+
+    With None, only its owner can read it.
+    """
     # Named before it exists, so that `finally` removes it after a signal too.
     temporary = target.parent / f".{target.name[:100]}.{secrets.token_hex(8)}"
     try:
-        with temporary.open("xb") as file:
+        with private_file(temporary) if mode_of is None else temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if mode_of.exists():
+        if mode_of is not None and mode_of.exists():
             shutil.copymode(mode_of, temporary)
         temporary.replace(target)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def private_file(path: Path) -> BinaryIO:
+    """Create a file that only its owner can read, and open it. Raises OSError if it exists."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(path, flags, 0o600), "w+b")
 
 
 _DESCRIPTORS = re.compile(r"/(?:dev|proc/self|proc/\d+)/fd/(\d{1,6})")

@@ -88,6 +88,30 @@ def looks_like_chat(value: object) -> bool:
     )
 
 
+def user_texts(value: object) -> list[str] | None:
+    """Return the texts of the user's messages in a value of a log; None if it is no text or chat.
+
+    A chat is a list of messages, or that as JSON text, in the form of chat services (`content`) or
+    of OpenTelemetry (`parts`). Messages that cannot be read are skipped.
+    """
+    if isinstance(value, str):
+        try:
+            chat = json.loads(value) if value.lstrip().startswith("[") else None
+        except (ValueError, RecursionError):
+            chat = None
+        if not looks_like_chat(chat):
+            return [value]
+        value = chat
+    if not isinstance(value, list) or not looks_like_chat(value):
+        return None
+    contents = (
+        message.get("content", message.get("parts"))
+        for message in value
+        if _ROLES.get(message["role"]) == "user" or message["role"] == "human"
+    )
+    return [text for content in contents if (text := text_of_content(content, str))]
+
+
 def last_of_user(messages: tuple[ChatMessage, ...]) -> ChatMessage | None:
     """Return the user's last message, or None if no message is the user's."""
     return next((message for message in reversed(messages) if message.role == "user"), None)
@@ -147,7 +171,7 @@ def text_of_content(content: object, resolve: Callable[[str], str]) -> str | Non
     if not isinstance(content, list) or not all(isinstance(part, str | dict) for part in content):
         return None
     texts = [
-        part if isinstance(part, str) else part.get("text")
+        part if isinstance(part, str) else part.get("text", part.get("content"))
         for part in content
         if isinstance(part, str) or part.get("type") == "text"
     ]

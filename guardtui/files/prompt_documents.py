@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from json.decoder import JSONDecoder
 from pathlib import Path
 from shlex import quote
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,9 @@ from guardtui.files.table_formats import TableFormat, detect_format
 
 Rows: TypeAlias = "NDArray[np.intp]"
 """Indices of rows of a prompt set, ascending."""
+
+Label: TypeAlias = bool | Literal["empty"] | None
+"""A label to write; "empty" takes the one that is there away, None leaves it."""
 
 _OPPOSITES = tuple(zip(TRUE, FALSE, strict=True))
 _OPPOSITE = {word: other for pair in _OPPOSITES for word, other in (pair, pair[::-1])}
@@ -106,29 +109,40 @@ class PromptDocument(ABC):
     def model(self, expected: bool) -> int:
         """Return the last row with this label; a new row copies its spelling.
 
-        If every such label is empty, it is the last row with the other one.
+        If every such label is empty, it is the last row with the other one, then any; -1 without
+        rows.
         """
         given = ~unlabelled_rows(self.raw[self.expected])
-        same = np.flatnonzero(given & (self.prompts.expected == expected))
-        return int(same[-1] if len(same) else np.flatnonzero(given)[-1])
+        for rows in (given & (self.prompts.expected == expected), given):
+            if rows.any():
+                return int(np.flatnonzero(rows)[-1])
+        return self.raw.height - 1
 
     def spelling(self, expected: bool) -> str:
         """Return a label as text, spelled as in the file."""
         model = self.model(expected)
-        spelled = str(self.raw[self.expected][model]).strip()
+        spelled = "" if model < 0 else str(self.raw[self.expected][model] or "").strip()
+        if not spelled:
+            return "true" if expected else "false"
         return spelled if self.prompts.expected[model] == expected else opposite(spelled)
 
-    def inverted(self, cell: str) -> str:
-        """Return the inverse of a label as text; an empty one counts as false."""
-        return opposite(cell) if cell.strip(' "') else self.spelling(expected=True)
+    def spelled(self, row: int, cell: str, label: Label) -> str:
+        """Return the cell of a row's label as text, for a label to write."""
+        if label is None:
+            return cell
+        if label == "empty":
+            return ""
+        if not cell.strip(' "'):
+            return self.spelling(label)
+        return cell if self.prompts.expected[row] == label else opposite(cell)
 
     @abstractmethod
-    def relabelled(self, rows: Rows) -> bytes:
-        """Invert the label of each row."""
+    def labelled(self, labels: Mapping[int, Label]) -> bytes:
+        """Write labels of rows, by ascending row."""
 
     @abstractmethod
-    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
-        """Set values of a row, by the file's own column names; if `turned`, invert its label."""
+    def rewritten(self, row: int, values: dict[str, str], label: Label) -> bytes:
+        """Set values of a row, by the file's own column names, and its label."""
 
     def as_read(self, name: str, text: str) -> str:
         """Return the text that is read back after this one was written to a cell of a column."""
@@ -143,8 +157,11 @@ class PromptDocument(ABC):
         """Insert a copy of each row after it."""
 
     @abstractmethod
-    def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
-        """Append a row; `others` are values by the file's own column names."""
+    def added(self, prompts: Sequence[tuple[str, bool]], others: dict[str, str]) -> bytes:
+        """Append a row for each prompt with its label; `others` are values of further columns.
+
+        They are by the file's own column names, and the same in each row.
+        """
 
 
 class _Text(PromptDocument):
@@ -178,7 +195,10 @@ class _Text(PromptDocument):
 
     def line_end(self) -> bytes:
         """Return the line end of the last row that has one."""
-        body, stop = self.body, int(self.stops[-1])
+        body = self.body
+        if not len(self.stops):
+            return b"\r\n" if b"\r\n" in body else b"\n"
+        stop = int(self.stops[-1])
         feed = stop if stop < len(body) else max(int(self.starts[-1]) - 1, 0)
         return b"\r\n" if body[max(feed - 1, 0) : feed + 1] == b"\r\n" else b"\n"
 
@@ -200,24 +220,28 @@ class _Text(PromptDocument):
                 changes.append((stop, stop, end + body[start:stop]))
         return self.splice(changes)
 
-    def behind(self, row: str) -> bytes:
-        """Return the content with one more row at the end."""
-        stop, end = int(self.stops[-1]), self.line_end()
+    def behind(self, rows: Sequence[str]) -> bytes:
+        """Return the content with more rows at the end."""
+        end = self.line_end()
+        # A file without rows has a header.
+        stop = int(self.stops[-1]) if len(self.stops) else len(self.body.rstrip(b"\r\n"))
+        new = end.join(row.encode() for row in rows)
         if stop < len(self.body):
-            return self.splice([(stop + 1, stop + 1, row.encode() + end)])
-        return self.splice([(stop, stop, end + row.encode())])
+            stop = self.body.index(b"\n", stop) + 1
+            return self.splice([(stop, stop, new + end)])
+        return self.splice([(stop, stop, end + new)])
 
-    def relabelled(self, rows: Rows) -> bytes:
+    def labelled(self, labels: Mapping[int, Label]) -> bytes:
         return self.splice(
-            change for row in rows.tolist() for change in self.changes(row, {}, turned=True)
+            change for row, label in labels.items() for change in self.changes(row, {}, label)
         )
 
-    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
-        return self.splice(self.changes(row, values, turned=turned))
+    def rewritten(self, row: int, values: dict[str, str], label: Label) -> bytes:
+        return self.splice(self.changes(row, values, label))
 
     @abstractmethod
     def changes(
-        self, row: int, values: dict[str, str], *, turned: bool
+        self, row: int, values: dict[str, str], label: Label
     ) -> list[tuple[int, int, bytes]]:
         """Return the pieces to replace for `rewritten`: start and stop in `body`, ascending."""
 
@@ -248,36 +272,44 @@ class _Delimited(_Text):
         return list(zip([start, *(edge + 1 for edge in edges)], [*edges, stop], strict=True))
 
     def changes(
-        self, row: int, values: dict[str, str], *, turned: bool
+        self, row: int, values: dict[str, str], label: Label
     ) -> list[tuple[int, int, bytes]]:
         changes = []
         cells = self._cells(row)
         missing = [""] * (self._width - len(cells))
         for name, position in self._positions.items():
             if position >= len(cells):
-                missing[position - len(cells)] = _field(values.get(name, ""), self._separator)
-            elif name in values or (turned and name == self.expected):
+                text = values.get(name, "")
+                if name == self.expected:
+                    text = self.spelled(row, text, label)
+                missing[position - len(cells)] = _field(text, self._separator)
+            elif name in values or (label is not None and name == self.expected):
                 start, stop = cells[position]
                 cell = self.body[start:stop].decode()
                 if name in values:
                     # A cell in quotes stays in quotes.
                     new = _field(values[name], self._separator, always=cell.startswith('"'))
                 else:
-                    new = self.inverted(cell)
+                    new = self.spelled(row, cell, label)
                 changes.append((start, stop, new.encode()))
         if any(missing):
             end = cells[-1][1]
             changes.append((end, end, "".join(self._separator + cell for cell in missing).encode()))
         return changes
 
-    def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
+    def added(self, prompts: Sequence[tuple[str, bool]], others: dict[str, str]) -> bytes:
+        return self.behind([self._new(prompt, expected, others) for prompt, expected in prompts])
+
+    def _new(self, prompt: str, expected: bool, others: dict[str, str]) -> str:
         values = {**others, self.prompt: prompt, self.expected: self.spelling(expected)}
         if self.intent is not None:
-            values[self.intent] = str(self.raw[self.intent][self.model(expected)] or "").strip()
+            model = self.model(expected)
+            intent = self.raw[self.intent][model] if model >= 0 else ""
+            values[self.intent] = str(intent or self.prompts.intent).strip()
         fields = [""] * self._width
         for name, position in self._positions.items():
             fields[position] = _field(values.get(name, ""), self._separator)
-        return self.behind(self._separator.join(fields))
+        return self._separator.join(fields)
 
 
 def _field(text: str, separator: str, *, always: bool = False) -> str:
@@ -330,7 +362,7 @@ class _JsonLines(_Text):
         return self.body[self.starts[row] : self.stops[row]].decode()
 
     def changes(
-        self, row: int, values: dict[str, str], *, turned: bool
+        self, row: int, values: dict[str, str], label: Label
     ) -> list[tuple[int, int, bytes]]:
         line = self._line(row)
         members = _members(line)
@@ -342,16 +374,19 @@ class _JsonLines(_Text):
         missing: dict[str, Any] = {
             name: text for name, text in values.items() if name not in members
         }
-        if turned and self.expected in members:
+        if label is not None and self.expected in members:
             start, stop = members[self.expected]
             value = line[start:stop]
-            if value == "null" or not value.strip('" '):  # counts as false
-                new = json.dumps(self._label(expected=True), ensure_ascii=False)
+            if label == "empty":
+                new = "null"
+            elif value == "null" or not value.strip('" '):
+                new = json.dumps(self._label(label), ensure_ascii=False)
             else:
-                new = _opposite_value(value)
+                same = self.prompts.expected[row] == label
+                new = value if same else _opposite_value(value)
             cells.append((start, stop, new))
-        elif turned:
-            missing[self.expected] = self._label(expected=True)
+        elif label is not None and label != "empty":
+            missing[self.expected] = self._label(label)
         if missing:
             # Append after the last member, in the style of the others.
             end = max(stop for _, stop in members.values())
@@ -365,12 +400,17 @@ class _JsonLines(_Text):
     def _label(self, expected: bool) -> Any:
         """Return a label as in the last row with it, as a JSON value."""
         model = self.model(expected)
-        value = json.loads(self._line(model))[self.expected]
+        value = json.loads(self._line(model)).get(self.expected)
+        if value is None or value == "":
+            return expected
         if self.prompts.expected[model] == expected:
             return value
         return json.loads(_opposite_value(json.dumps(value)))
 
-    def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
+    def added(self, prompts: Sequence[tuple[str, bool]], others: dict[str, str]) -> bytes:
+        return self.behind([self._new(prompt, expected, others) for prompt, expected in prompts])
+
+    def _new(self, prompt: str, expected: bool, others: dict[str, str]) -> str:
         # In the style of the last row with its label.
         line = self._line(self.model(expected))
         model: dict[str, Any] = json.loads(line)
@@ -379,7 +419,7 @@ class _JsonLines(_Text):
             values[self.intent] = model.get(self.intent, "")
         values |= others
         row = {name: values[name] for name in model if name in values} | values
-        return self.behind(_dump(row, compact=line.strip() == _dump(model, compact=True)))
+        return _dump(row, compact=line.strip() == _dump(model, compact=True))
 
 
 class _JsonArray(_JsonLines):
@@ -429,10 +469,11 @@ class _JsonArray(_JsonLines):
             changes.append((stop, stop, copy))
         return self.splice(changes)
 
-    def behind(self, row: str) -> bytes:
+    def behind(self, rows: Sequence[str]) -> bytes:
         _, stops = self._elements
-        stop = int(stops[-1])
-        return self.splice([(stop, stop, self._separator(len(stops) - 1) + row.encode())])
+        stop, separator = int(stops[-1]), self._separator(len(stops) - 1)
+        new = b"".join(separator + row.encode() for row in rows)
+        return self.splice([(stop, stop, new)])
 
 
 def _dump(row: dict[str, Any], *, compact: bool) -> str:
@@ -492,16 +533,17 @@ class _Parquet(PromptDocument):
                 "nothing was written",
             ) from error
 
-    def relabelled(self, rows: Rows) -> bytes:
+    def labelled(self, labels: Mapping[int, Label]) -> bytes:
         words = self.frame[self.expected].cast(pl.String).to_list()
-        for place in self.places[rows].tolist():
-            words[place] = self.inverted(words[place] or "")
+        for row, label in labels.items():
+            place = int(self.places[row])
+            words[place] = self.spelled(row, words[place] or "", label)
         return self._written(self.frame.with_columns(self._as_stored(self.expected, words)))
 
-    def rewritten(self, row: int, values: dict[str, str], *, turned: bool) -> bytes:
+    def rewritten(self, row: int, values: dict[str, str], label: Label) -> bytes:
         frame, place = self.frame, int(self.places[row])
-        if turned:
-            spelled = self.inverted(self.raw[self.expected][row] or "")
+        if label is not None:
+            spelled = self.spelled(row, self.raw[self.expected][row] or "", label)
             values = {**values, self.expected: spelled}
         changed = frame[place].with_columns(
             self._as_stored(name, [text]) for name, text in values.items()
@@ -522,13 +564,16 @@ class _Parquet(PromptDocument):
         counts[self.places[rows]] = 2
         return self._written(self.frame[np.repeat(np.arange(self.frame.height), counts)])
 
-    def added(self, prompt: str, expected: bool, others: dict[str, str]) -> bytes:
-        values: dict[str, str | None] = {
-            **others,
-            self.prompt: prompt,
-            self.expected: self.spelling(expected),
-        }
-        if self.intent is not None:
-            values[self.intent] = self.raw[self.intent][self.model(expected)]
-        row = [self._as_stored(name, [values.get(name)]) for name in self.frame.columns]
-        return self._written(pl.concat([self.frame, pl.DataFrame(row)]))
+    def added(self, prompts: Sequence[tuple[str, bool]], others: dict[str, str]) -> bytes:
+        new: list[dict[str, str | None]] = []
+        for prompt, expected in prompts:
+            spelled = self.spelling(expected)
+            new.append({**others, self.prompt: prompt, self.expected: spelled})
+            if self.intent is not None:
+                model = self.model(expected)
+                intent = self.raw[self.intent][model] if model >= 0 else None
+                new[-1][self.intent] = intent or self.prompts.intent
+        columns = [
+            self._as_stored(name, [row.get(name) for row in new]) for name in self.frame.columns
+        ]
+        return self._written(pl.concat([self.frame, pl.DataFrame(columns)]))

@@ -18,7 +18,7 @@ from guardtui.domain.prompt_edit import (
     prompt_problem,
     text_problem,
 )
-from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
 from guardtui.domain.prompts import TRUE, PromptSet, PromptSetError, unlabelled_rows
 from guardtui.domain.text import display_start
 from guardtui.files.atomic import write_atomically
@@ -110,7 +110,7 @@ def edit_prompts(
 
 def _places(rows: RawRows, reading: Reading) -> Rows:
     """Return the indices of the rows that are prompts. Raises KeyError without labels."""
-    if reading.unlabelled is Unlabelled.LEAVE_OUT:
+    if reading.unlabelled.leaves_out:
         return np.flatnonzero(~unlabelled_rows(rows.raw[column_of(rows.raw, "expected")]))
     return np.arange(rows.raw.height)
 
@@ -170,7 +170,7 @@ def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: PromptD
         others = _known_columns(path, prompts, document.raw, edit.others)
         added = pl.Series([edit.prompt], dtype=pl.String)
         return _Plan(
-            document.added(edit.prompt, edit.expected, others),
+            document.added([(edit.prompt, edit.expected)], others),
             pl.concat([texts, added]),
             np.append(labels, edit.expected),
             1,
@@ -181,7 +181,8 @@ def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: PromptD
             rows = rows[labels[rows] != edit.expected]
         labels = labels.copy()
         labels[rows] = ~labels[rows]
-        return _Plan(document.relabelled(rows), texts, labels, len(rows))
+        written = {row: bool(labels[row]) for row in rows.tolist()}
+        return _Plan(document.labelled(written), texts, labels, len(rows))
     if isinstance(edit, Remove):
         if len(rows) == len(prompts):
             raise FileError(path, "no prompt would be left", "nothing was written")
@@ -209,15 +210,15 @@ def _rewritten(path: Path, prompts: PromptSet, edit: Rewrite, document: PromptDo
     }
     texts, labels = prompts.prompts.to_list(), prompts.expected.copy()
     texts[row], labels[row] = edit.prompt, edit.expected
-    turned = bool(prompts.expected[row]) != edit.expected
+    label = edit.expected if bool(prompts.expected[row]) != edit.expected else None
     own = dict(zip(_extra(document.raw, prompts), prompts.extra_columns, strict=True))
     others = prompts.frame[list(prompts.extra_columns)]
     for name, text in values.items():
         if name != document.prompt:
             others[row, own[name]] = document.as_read(name, text)
-    if not (values or turned):
+    if not (values or label is not None):
         return _Plan(b"", prompts.prompts, labels, 0)
-    after = document.rewritten(row, values, turned=turned)
+    after = document.rewritten(row, values, label)
     return _Plan(after, pl.Series("prompt", texts, dtype=pl.String), labels, 1, others)
 
 

@@ -7,7 +7,7 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
-from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
+from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
 from guardtui.domain.prompts import (
     Finding,
     PromptSet,
@@ -15,6 +15,7 @@ from guardtui.domain.prompts import (
     build_prompt_set,
 )
 from guardtui.domain.topic import Intent
+from guardtui.files.inbox_file import inbox_path, waiting
 from guardtui.files.prompt_blocks import is_long, read_in_blocks
 from guardtui.files.prompt_rows import read_prompt_bytes, read_rows
 from guardtui.files.raw_rows import RawRows
@@ -68,7 +69,17 @@ def parse_prompts(
         rows = read_rows(path, content, sheet=reading.sheet)
     if rows.unread:
         raise _all_errors(path, rows, intent, reading)
-    return replace(_built(path, rows, intent, reading), read_only=rows.read_only)
+    prompts = replace(_built(path, rows, intent, reading), read_only=rows.read_only)
+    return _with_inbox(path, prompts) if reading.unlabelled is Unlabelled.INBOX else prompts
+
+
+def _with_inbox(path: Path, prompts: PromptSet) -> PromptSet:
+    """Return the prompt set with what waits in its inbox too."""
+    inbox = waiting(inbox_path(path))
+    if not (inbox.texts or inbox.set_aside):
+        return prompts
+    keys = prompts.waiting.union(inbox.texts.difference(prompts.keys.tolist()))
+    return replace(prompts, waiting=keys.difference(inbox.set_aside))
 
 
 def _built(path: Path, rows: RawRows, intent: Intent | None, reading: Reading) -> PromptSet:

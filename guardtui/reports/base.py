@@ -23,7 +23,7 @@ from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
 from guardtui.domain.operating_point import ThresholdFit, is_fitted_with
 from guardtui.domain.profile import only_others
-from guardtui.domain.prompts import LARGE, SAMPLE, PromptSet, prompt_keys
+from guardtui.domain.prompts import LARGE, SAMPLE, PromptSet, prompt_keys, waiting_text
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
@@ -189,6 +189,11 @@ class ReportInput:
         """Note that the prompts are a sample of a larger set, or ""."""
         findings = self.prompts.findings if self.prompts is not None else ()
         return next((finding.message for finding in findings if finding.code == SAMPLE), "")
+
+    @property
+    def unlabelled(self) -> str:
+        """How many prompts wait for a label and are in no figure, or ""."""
+        return "" if self.prompts is None else waiting_text(self.prompts)
 
     @property
     def prompt_file(self) -> str:

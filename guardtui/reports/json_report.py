@@ -309,6 +309,7 @@ class EvaluationData:
     definition: Topic
     companions: Annotated[tuple[Topic, ...], _said("Other topics that were measured with it.")]
     sample: Annotated[str, _said("That the prompts are a sample; empty if they are all.")]
+    unlabelled: Annotated[Count, _said("Prompts that wait for a label: they are in no figure.")]
     topic_fingerprint: Annotated[Sha256, _said("Of the definition.")]
     prompt_set_fingerprint: Annotated[str, _said("Sha256 of prompts, labels and intent.")]
     iterations: list[IterationData]
@@ -369,6 +370,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         definition=report.topic,
         companions=report.companions,
         sample=report.sample,
+        unlabelled=0 if report.prompts is None else len(report.prompts.waiting),
         topic_fingerprint=report.topic.fingerprint,
         prompt_set_fingerprint=evaluation.prompt_set,
         iterations=[_iteration(iteration) for iteration in report.iterations],

@@ -192,7 +192,8 @@ def _metrics(report: ReportInput) -> Iterator[Block]:
         baseline_fitted=report.baseline is not None
         and report.baseline.settings.has_fitted_threshold,
     )
-    yield Paragraph(f"{counts_text(report.evaluation.metrics)}.")
+    waiting = f" {report.unlabelled}." if report.unlabelled else ""
+    yield Paragraph(f"{counts_text(report.evaluation.metrics)}.{waiting}")
     if report.baseline is not None and report.comparison is not None and report.baseline_title:
         before = counts_text(report.baseline.metrics)
         wrong = report.comparison.wrong_in_both

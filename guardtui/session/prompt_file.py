@@ -159,6 +159,15 @@ class PromptFile:
         finally:
             self._lock.release()
 
+    def reread(self) -> None:
+        """Read the file again, which this process changed by other means: labels of the inbox.
+
+        Raises FileError or PromptSetError; the prompts are then as they were.
+        """
+        if self.sample is None:
+            with self._lock:
+                self._take(load_prompts(self.path, self.prompts.intent, self.reading))
+
     def adopt(self, prompts: PromptSet) -> None:
         """Continue with another program's prompts; earlier edits can no longer be undone."""
         with self._lock:

@@ -158,7 +158,7 @@ class Workspace:
 
         May run in a worker. Raises FileError; nothing has changed then.
         """
-        done = self._prompt_file.edit(edit, self._backups)
+        done = self._prompt_file.edit(edit, self.backups)
         self._use_prompts()
         return done
 
@@ -168,9 +168,17 @@ class Workspace:
         May run in a worker. Raises FileError, also if another program changed the file since;
         nothing has changed then.
         """
-        done = self._prompt_file.undo(self._backups)
+        done = self._prompt_file.undo(self.backups)
         self._use_prompts()
         return done
+
+    def reread_prompts(self) -> None:
+        """Continue with the prompts as labels of the inbox changed them; may run in a worker.
+
+        Raises FileError or PromptSetError; nothing has changed then.
+        """
+        self._prompt_file.reread()
+        self._use_prompts()
 
     def changed_prompts(self) -> PromptSet | None:
         """Return the prompts if another program changed their file, else None.
@@ -199,7 +207,8 @@ class Workspace:
         _ = self.session.best  # slow with many prompts: compute it here, not on the screen
 
     @property
-    def _backups(self) -> Path:
+    def backups(self) -> Path:
+        """The folder of old contents of files."""
         return self.store.folder / "backups"
 
     @property
@@ -294,7 +303,7 @@ class Workspace:
             with contextlib.suppress(StoreError):
                 alone.enter_context(self.store.transaction())
             self.topic_file = save_topic(
-                self.topic_file, topic, force=force, backup_folder=self._backups
+                self.topic_file, topic, force=force, backup_folder=self.backups
             )
 
     def read_experiments(self) -> None:

@@ -10,11 +10,11 @@ from guardtui.advice.label_queue import (
     Decision,
     LabelQueue,
     Question,
-    WhyAsked,
     decide,
     looks,
 )
 from guardtui.domain.estimates import RateEstimate
+from guardtui.domain.inbox import WhyAsked
 from guardtui.domain.production_rates import score_strata
 
 SIZE = 300

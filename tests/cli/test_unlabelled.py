@@ -27,18 +27,35 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=[" ".join(words) for words in COMMANDS])
-def test_rows_without_label_are_an_error_or_left_out(
+def test_rows_without_label_wait_are_left_out_or_an_error(
     partly: Path, run: Run, words: tuple[str, ...]
 ) -> None:
     command = (*words, "--prompts", "partly.csv", "--set", "encoder=static")
-    refused = run(*command)
+    for fate, choice in (
+        ("in the inbox, and in no figure", ()),
+        ("left out", ("--unlabelled", "leave-out")),
+    ):
+        done = run(*command, *choice)
+        assert done.code in (0, 4)
+        assert f"1 row without a label is {fate}" in done.out + done.err
+    refused = run(*command, "--unlabelled", "error")
     assert refused.code == 2
     said = refused.out + refused.err
     assert "partly.csv:12: expected is empty here" in said
-    assert "--unlabelled leave-out" in said
-    done = run(*command, "--unlabelled", "leave-out")
-    assert done.code in (0, 4)
-    assert "1 row without a label is left out" in done.out + done.err
+    assert "--unlabelled inbox" in said
+
+
+def test_prompts_that_wait_are_counted_beside_the_figures(partly: Path, run: Run) -> None:
+    (partly.parent / "log.txt").write_text("one more\nanother\nnot labelled\n")
+    assert (
+        run("inbox", "add", "log.txt", "--topic", "topic.yaml", "--prompts", "partly.csv").code == 0
+    )
+    words = ("eval", "topic.yaml", "--prompts", "partly.csv", "--set", "encoder=static")
+    done = run(*words)
+    assert "3 unlabelled prompts are in no figure." in done.out
+    report = json.loads(run(*words, "--format", "json").out)
+    assert report["unlabelled"] == 3
+    assert len(report["results"]) == 10
 
 
 def test_rows_without_label_count_as_false(partly: Path, run: Run) -> None:
@@ -52,7 +69,7 @@ def test_rows_without_label_count_as_false(partly: Path, run: Run) -> None:
 
 def test_topics_of_an_audit_share_the_choice(partly: Path, run: Run) -> None:
     words = ("audit", "topic.yaml", "--prompts", "topic=partly.csv", "--set", "encoder=static")
-    assert "--unlabelled leave-out" in run(*words).err
+    assert "--unlabelled inbox" in run(*words, "--unlabelled", "error").err
     assert run(*words, "--unlabelled", "leave-out").code == 0
     shared = partly.with_name("shared.csv")
     header, *rows = partly.read_text().splitlines()

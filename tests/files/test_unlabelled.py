@@ -11,13 +11,19 @@ import pytest
 
 from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove, Rewrite
 from guardtui.domain.prompt_reading import Reading, Unlabelled
-from guardtui.domain.prompts import PromptSetError, check_prompt_set
+from guardtui.domain.prompts import (
+    PromptSetError,
+    check_prompt_set,
+    prompt_keys,
+    waiting_text,
+)
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_edits import edit_prompts
 from guardtui.files.prompt_files import load_prompts, parse_prompts
 
 LEAVE_OUT, FALSE = Reading(Unlabelled.LEAVE_OUT), Reading(Unlabelled.FALSE)
+ERROR = Reading(Unlabelled.ERROR)
 
 CSV = 'prompt,expected,note\na,true,1\nb,,2\nc,false,3\nd," ",4\ne,True,5\n'
 ROWS = [
@@ -46,13 +52,13 @@ def forms() -> dict[str, bytes]:
 @pytest.mark.parametrize("name", forms())
 def test_rows_without_label_are_an_error_that_names_lines_and_switch(name: str) -> None:
     with pytest.raises(PromptSetError) as caught:
-        parse_prompts(Path(name), forms()[name], Intent.BLOCK)
+        parse_prompts(Path(name), forms()[name], Intent.BLOCK, ERROR)
     (finding,) = caught.value.findings
     assert len(finding.lines) == 2
     first, second = finding.lines
     said = str(caught.value)
     assert said.startswith(f"{name}:{first}: expected is empty in 2 rows")
-    assert "--unlabelled leave-out" in said
+    assert "--unlabelled inbox" in said
     assert "--unlabelled false" in said
     assert f"(lines {first}, {second})" in said
 
@@ -66,6 +72,23 @@ def test_rows_without_label_are_left_out_and_counted(name: str) -> None:
             "2 rows without a label are left out (--unlabelled leave-out)"
         )
         assert len(findings[0].lines) == 2
+
+
+@pytest.mark.parametrize("name", forms())
+def test_rows_without_label_wait_in_the_inbox_by_default(name: str) -> None:
+    prompts = parse_prompts(Path(name), forms()[name], Intent.BLOCK)
+    assert prompts.prompts.to_list() == ["a", "c", "e"]
+    assert prompts.waiting == frozenset(prompt_keys(["b", "d"]).tolist())
+    assert waiting_text(prompts) == "2 unlabelled prompts are in no figure"
+    assert prompts.findings[0].message == (
+        "2 rows without a label are in the inbox, and in no figure (--unlabelled inbox)"
+    )
+
+
+def test_rows_whose_text_has_a_label_elsewhere_do_not_wait() -> None:
+    content = b"prompt,expected\na,1\nb,0\nb,\nc,\nc,\n,\n"
+    prompts = parse_prompts(Path("p.csv"), content, Intent.BLOCK)
+    assert waiting_text(prompts) == "1 unlabelled prompt is in no figure"
 
 
 @pytest.mark.parametrize("name", forms())
@@ -168,7 +191,7 @@ def test_edit_read_otherwise_than_the_prompts_is_refused(tmp_path: Path) -> None
     path.write_text(CSV)
     prompts = load_prompts(path, Intent.BLOCK, LEAVE_OUT)
     with pytest.raises(FileError, match="changed by another program"):
-        edit_prompts(path, prompts, Remove(frozenset({int(prompts.keys[0])})))
+        edit_prompts(path, prompts, Remove(frozenset({int(prompts.keys[0])})), reading=FALSE)
     assert path.read_text() == CSV
 
 

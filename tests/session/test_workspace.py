@@ -10,7 +10,7 @@ import pytest
 import xlsxwriter
 
 from guardtui.domain.prompt_edit import Relabel
-from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
+from guardtui.domain.prompt_reading import Reading, Unlabelled
 from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
@@ -306,23 +306,17 @@ PARTLY = PROMPTS + "bread,,block\ntax return,true,block\n"
 
 def test_prompts_used_last_are_read_as_they_were(path: Path) -> None:
     path.with_suffix(".csv").write_text(PARTLY)
-    with pytest.raises(PromptSetError, match="--unlabelled leave-out"):
-        Workspace.open(path)
-    workspace = Workspace.open(path, reading=Reading(Unlabelled.LEAVE_OUT))
-    assert len(workspace.prompts) == 3
-    assert len(load_prompts_of(path, workspace.store)) == 3
+    assert len(Workspace.open(path).prompts) == 3
+    workspace = Workspace.open(path, reading=Reading(Unlabelled.FALSE))
+    assert len(workspace.prompts) == 4
+    assert len(load_prompts_of(path, workspace.store)) == 4
     for prompts in (None, path.with_suffix(".csv")):
-        assert Workspace.open(path, prompts).prompts.prompts.to_list() == [
-            "pay less tax",
-            "soup",
-            "tax return",
-        ]
+        assert len(Workspace.open(path, prompts).prompts) == 4
     with pytest.raises(PromptSetError, match="--unlabelled"):
-        Workspace.open(path, reading=AS_WRITTEN)
+        Workspace.open(path, reading=Reading(Unlabelled.ERROR))
     other = path.with_name("other.csv")
     other.write_text(PARTLY)
-    with pytest.raises(PromptSetError, match="--unlabelled"):
-        Workspace.open(path, other)
+    assert len(Workspace.open(path, other).prompts) == 3
 
 
 def test_edits_and_undo_keep_rows_that_are_left_out(path: Path) -> None:

@@ -280,6 +280,8 @@ def _mistakes(shown: Dashboard) -> Text:
     for count, what in ((metrics.open, "open"), (metrics.errors, "failed")):
         if count:
             line.append(f" · {count} {what}", "bold $text-warning")
+    if waiting := len(shown.state.prompts.waiting):
+        line.append(f" · {waiting} unlabelled", "$text-muted")
     if any(one.code == "contradictory-label" for one in shown.state.prompts.findings):
         line.append(" · ⚠ contradictory labels", "$text-warning")
     return line

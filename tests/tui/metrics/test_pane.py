@@ -244,6 +244,13 @@ def test_contradictory_labels_stay_in_sight() -> None:
     assert "⚠ 2 prompts contradict" in page_text(shown).plain
 
 
+def test_prompts_that_wait_for_a_label_are_counted_beside_the_figures() -> None:
+    shown = dashboard(evaluated(50, 50, 9))
+    prompts = replace(PROMPTS, waiting=frozenset(range(37)))
+    shown = replace(shown, state=replace(shown.state, prompts=prompts))
+    assert lines_of(shown)[2] == "9 missed · 0 wrongly stopped · 37 unlabelled"
+
+
 def test_the_page_has_every_figure_with_its_origin() -> None:
     shown = dashboard(evaluated(50, 50, 30), evaluated(50, 50, 5))
     text = page_text(shown).plain

@@ -1,0 +1,1 @@
+"""Labels: the inbox of a prompt set."""

@@ -1,0 +1,281 @@
+"""`guardtui inbox`: collect prompts from logs beside a prompt set, and label them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from guardtui.cli.diagnostics import note, progress, warn
+from guardtui.cli.guardrail_options import Function
+from guardtui.cli.options import FILE
+from guardtui.cli.output import check_output, table, write
+
+if TYPE_CHECKING:
+    from guardtui.app.labels.inbox import Added, Imported, Inbox
+    from guardtui.domain.inbox import InboxPrompt
+    from guardtui.files.prompt_logs import LoggedPrompt
+
+_LISTED = 20
+_SHOWN = 80  # characters of a prompt
+_EACH = 10_000
+_DRIFT_DAYS = 7
+_PRIVATE = "may hold personal data: only you can read it, and nothing is sent anywhere"
+_STATES = ("true", "false", "set-aside", "unlabelled")
+
+
+@click.group("inbox")
+def command() -> None:
+    """Collect prompts from logs, and label them.
+
+    They wait in NAME.inbox.jsonl beside the prompt set NAME.csv, and so do its rows without a
+    label: in no figure until a person has labelled them.
+    """
+
+
+def _prompts_option(function: Function) -> Function:
+    return click.option(
+        "--prompts",
+        type=FILE,
+        metavar="FILE",
+        help="The prompt set (default: the one used last, else NAME.csv beside the topic file).",
+    )(function)
+
+
+@command.command("add")
+@click.argument("logs", type=FILE, nargs=-1, required=True, metavar="LOG…")
+@click.option("--topic", type=FILE, required=True, metavar="FILE", help="The topic file.")
+@_prompts_option
+@click.option(
+    "--prompt-column",
+    "column",
+    default="",
+    metavar="NAME",
+    help="Column, key or path (a.b.c) of the prompts in a log of another shape.",
+)
+def add(logs: tuple[Path, ...], topic: Path, prompts: Path | None, column: str) -> None:
+    """Add the prompts of logs; - is standard input.
+
+    Reads text with a prompt in each line, CSV, JSON, JSON Lines, Parquet and Excel with a column
+    prompt, chats and logs of LiteLLM (messages: the user's turns), spans of OpenTelemetry
+    (gen_ai.input.messages), scan contents of airs-cli, each also gzipped. A text that occurs again,
+    or that the prompt set has, is left out.
+    """
+    from guardtui.files.prompt_logs import PromptLog
+
+    inbox = _opened(topic, prompts)
+    readers = [PromptLog(log, column) for log in logs]
+    added = inbox.add(_counted(prompt for reader in readers for prompt in reader))
+    for reader in readers:
+        if reader.unfinished:
+            warn(f"{reader.path}: the last line is incomplete, and was left out")
+        if reader.labelled:
+            warn(
+                f"{reader.path}: its labels in the column expected are not read: "
+                "'guardtui inbox import' reads them"
+            )
+    without = sum(reader.without_text for reader in readers)
+    _say_added(inbox, added, without)
+
+
+def _counted(logged: Iterable[LoggedPrompt]) -> Iterator[LoggedPrompt]:
+    """Yield the prompts, and say how many were read, on a terminal."""
+    for count, prompt in enumerate(logged):
+        if count % _EACH == _EACH - 1:
+            progress(f"{count + 1:,} prompts read")
+        yield prompt
+    progress("")
+
+
+def _say_added(inbox: Inbox, added: Added, without: int) -> None:
+    from guardtui.domain.figures import count_text
+
+    left_out = [
+        f"{count:,} {what}"
+        for count, what in (
+            (added.repeated, "repeated"),
+            (added.in_inbox, "in the inbox already"),
+            (added.in_set, "in the prompt set already"),
+            (added.unusable, "too long for a prompt or not text"),
+            (without, "entries without a text of a user"),
+        )
+        if count
+    ]
+    more = f"; left out: {', '.join(left_out)}" if left_out else ""
+    note(f"{count_text(added.added, 'prompt')} added to {inbox.path}{more}")
+    if added.verdicts:
+        note(f"{added.verdicts:,} with the verdict of a guardrail in production")
+    if added.added:
+        note(f"{inbox.path} {_PRIVATE}")
+
+
+@command.command("list")
+@click.argument("topic", type=FILE)
+@_prompts_option
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(("table", "json")),
+    default="table",
+    help="Format (default: table, of the first ones without a label; json has all).",
+)
+def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
+    """List the prompts that wait for a label, and count those of each state."""
+    from guardtui.domain.inbox import State
+    from guardtui.domain.text import display_start
+
+    inbox = _opened(topic, prompts)
+    if format_name == "json":
+        from guardtui.reports.inbox import KIND, InboxData
+        from guardtui.reports.json_data import encode
+
+        write(encode(KIND, InboxData.of(inbox.counts, inbox.own)))
+        return
+    waiting = [prompt for prompt in inbox.own if prompt.state is State.UNLABELLED]
+    rows = [
+        (one.id, one.why_asked or "", one.origin, display_start(one.text, _SHOWN))
+        for one in waiting[:_LISTED]
+    ]
+    write(table(rows, ("id", "asked as", "origin", "prompt")))
+    note(", ".join(f"{count:,} {state.value}" for state, count in inbox.counts.items()))
+    if drift := _drift(inbox):
+        note(drift)
+
+
+def _drift(inbox: Inbox) -> str:
+    """Return how many labels changed in the last days, or ""."""
+    from datetime import UTC, datetime, timedelta
+
+    from guardtui.domain.figures import count_text
+    from guardtui.domain.inbox import changes_since
+
+    day = (datetime.now(UTC) - timedelta(days=_DRIFT_DAYS)).date().isoformat()
+    count = changes_since(inbox.own, day)
+    return f"{count_text(count, 'label')} changed since {day}" if count else ""
+
+
+@command.command("label")
+@click.argument("topic", type=FILE)
+@click.argument("name", metavar="ID")
+@click.argument("label", type=click.Choice(_STATES), metavar="|".join(_STATES))
+@_prompts_option
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept with the label.")
+def label(topic: Path, name: str, label: str, prompts: Path | None, reason: str) -> None:
+    """Give a prompt a label, set it aside, or take its label back.
+
+    ID is that of 'guardtui inbox list', or its first characters. The label is written into the
+    prompt set, of which a backup is kept. Labels are for people to give: not for a model.
+    """
+    inbox = _opened(topic, prompts)
+    prompt = inbox.find(name)
+    if label == "set-aside":
+        done = inbox.set_aside(prompt.id, reason)
+    elif label == "unlabelled":
+        done = inbox.take_back(prompt.id, reason)
+    else:
+        done = inbox.label(prompt.id, label == "true", reason)
+    _say_label(inbox, prompt, done)
+
+
+def _say_label(inbox: Inbox, before: InboxPrompt, after: InboxPrompt) -> None:
+    from guardtui.domain.text import display_start
+
+    words = [
+        one.state.value if one.expected is None else str(one.expected).lower()
+        for one in (before, after)
+    ]
+    note(f"{after.id} {' → '.join(words)}: {display_start(after.text, _SHOWN)}")
+    if after.expected is not None:
+        note(f"it is a prompt of {inbox.set_path}")
+    if after.production is not None and after.expected is not None:
+        by = after.production.guardrail or "the guardrail"
+        verb = "triggered" if after.production.triggered else "did not trigger"
+        note(f"in production {by} {verb}")
+
+
+@command.command("drop")
+@click.argument("topic", type=FILE)
+@click.argument("names", nargs=-1, required=True, metavar="ID…")
+@_prompts_option
+def drop(topic: Path, names: tuple[str, ...], prompts: Path | None) -> None:
+    """Remove prompts without a label from the inbox for good."""
+    from guardtui.domain.figures import count_text
+
+    inbox = _opened(topic, prompts)
+    count = inbox.drop([inbox.find(name).id for name in names])
+    note(f"{count_text(count, 'prompt')} removed from {inbox.path}")
+
+
+@command.command("export")
+@click.argument("topic", type=FILE)
+@click.option(
+    "--output", "-o", type=FILE, required=True, metavar="FILE.csv", help="The file to write."
+)
+@_prompts_option
+def export(topic: Path, output: Path, prompts: Path | None) -> None:
+    """Write the prompts to a CSV file, for labelling elsewhere.
+
+    Fill in the columns expected (true or false) and reason, and read them with 'inbox import'.
+    """
+    from guardtui.domain.figures import count_text
+    from guardtui.reports.inbox import inbox_csv
+
+    inbox = _opened(topic, prompts)
+    check_output(output, topic, inbox.set_path, inbox.path)
+    write(inbox_csv(inbox.own), output, private=True)
+    note(f"{count_text(len(inbox.own), 'prompt')} written to {output}, which {_PRIVATE}")
+
+
+@command.command("import")
+@click.argument("topic", type=FILE)
+@click.argument("labelled", type=FILE, metavar="FILE.csv")
+@click.option("--replace", is_flag=True, help="Overwrite labels that contradict those of the file.")
+@_prompts_option
+def import_(topic: Path, labelled: Path, replace: bool, prompts: Path | None) -> None:
+    """Read labels that were given elsewhere, from a file of 'inbox export'.
+
+    Prompts are found by their id, else by their text.
+    """
+    from guardtui.files.labelled_tables import read_labelled
+
+    inbox = _opened(topic, prompts)
+    imported = inbox.import_labels(read_labelled(labelled), replace=replace)
+    _say_imported(inbox, labelled, imported)
+
+
+def _say_imported(inbox: Inbox, path: Path, imported: Imported) -> None:
+    from guardtui.domain.figures import count_text
+    from guardtui.domain.text import display_start
+
+    for row, prompt in imported.contradicting[:_LISTED]:
+        given, has = (str(one.expected).lower() for one in (row, prompt))
+        shown = display_start(prompt.text, _SHOWN)
+        warn(f"{path}:{row.line}: {given} contradicts the label {has}: {shown}")
+    if count := len(imported.contradicting):
+        warn(
+            f"{count_text(count, 'label')} not written, since the prompts have the other one: "
+            "--replace overwrites"
+        )
+    for row in imported.unknown[:_LISTED]:
+        warn(f"{path}:{row.line}: no prompt has this id or text")
+    if len(imported.unknown) > _LISTED:
+        warn(f"{len(imported.unknown) - _LISTED} unknown prompts more")
+    rest = [
+        f"{count:,} {what}"
+        for count, what in (
+            (imported.same, "known already"),
+            (imported.empty, "without a label"),
+            (len(imported.unknown), "of unknown prompts"),
+        )
+        if count
+    ]
+    more = f"; {', '.join(rest)}" if rest else ""
+    note(f"{count_text(imported.labelled, 'label')} written to {inbox.set_path}{more}")
+
+
+def _opened(topic: Path, prompts: Path | None) -> Inbox:
+    from guardtui.app.labels.inbox import Inbox
+
+    return Inbox.of_topic(topic, prompts)

@@ -1,0 +1,178 @@
+"""Prompts on their way to a label: their states, what is known of each, and how labels changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from guardtui.domain.prompts import prompt_keys
+
+
+class State(StrEnum):
+    """Whether a prompt has a label; without one it is in no rate."""
+
+    UNLABELLED = "unlabelled"
+    LABELLED = "labelled"
+    SET_ASIDE = "set-aside"
+
+
+class WhyAsked(StrEnum):
+    """Why a prompt was put to a person.
+
+    Only an audit, a sample with known chances, tells about the whole log.
+    """
+
+    AUDIT = "audit"
+    CHOSEN = "chosen"
+
+
+@dataclass(frozen=True, slots=True)
+class Production:
+    """What a guardrail said of a prompt in production.
+
+    `guardrail` and `definition` (a fingerprint or a revision) are "" where the log has none.
+    """
+
+    triggered: bool
+    guardrail: str = ""
+    definition: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the values that are known."""
+        known = {"guardrail": self.guardrail, "definition": self.definition}
+        return {"triggered": self.triggered} | {name: text for name, text in known.items() if text}
+
+    @classmethod
+    def of(cls, value: object) -> Production | None:
+        """Return what `as_json` wrote, or None for another value."""
+        if not isinstance(value, dict) or not isinstance(value.get("triggered"), bool):
+            return None
+        return cls(
+            value["triggered"], str(value.get("guardrail", "")), str(value.get("definition", ""))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LabelChange:
+    """A label that was given, changed or taken back; None is no label, times are ISO 8601 UTC."""
+
+    at: str
+    before: bool | None
+    after: bool | None
+    reason: str = ""
+    why_asked: WhyAsked | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InboxPrompt:
+    """A prompt of the inbox, or one that came from there and has a label now.
+
+    `origin` is where it came from, such as "app.log:12". `chance` is the probability, above 0, with
+    which the audit that it is part of drew it. `asked_at` and `labelled_at` are the last times.
+    `in_set` says whether it is a row of the prompt set, labelled or not. `changes` are those of its
+    label, oldest first.
+    """
+
+    id: str
+    text: str
+    origin: str = ""
+    added_at: str = ""
+    production: Production | None = None
+    state: State = State.UNLABELLED
+    expected: bool | None = None
+    reason: str = ""
+    why_asked: WhyAsked | None = None
+    chance: float | None = None
+    asked_at: str = ""
+    labelled_at: str = ""
+    in_set: bool = False
+    changes: tuple[LabelChange, ...] = ()
+
+
+def prompt_id(text: str) -> str:
+    """Return the id of a prompt: the key that a prompt set gives to its text, 16 hex digits."""
+    return f"{prompt_keys([text])[0]:016x}"
+
+
+@dataclass(slots=True)
+class InboxRecord:
+    """What the lines of an inbox file say of one prompt; later lines add to earlier ones."""
+
+    id: str
+    values: dict[str, Any] = field(default_factory=dict)
+    changes: list[LabelChange] = field(default_factory=list)
+    expected: bool | None = None
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Add what a line says; whatever was asked for an audit stays a part of it."""
+        if self.why_asked is WhyAsked.AUDIT:
+            line = {name: line[name] for name in line if name not in ("why_asked", "chance")}
+        self.values |= line
+        if "state" not in line:
+            return
+        labelled = line["state"] == State.LABELLED
+        after = line.get("expected") is True if labelled else None
+        if after != self.expected:
+            change = LabelChange(
+                str(line.get("at", "")),
+                self.expected,
+                after,
+                str(line.get("reason", "")),
+                self.why_asked,
+            )
+            self.changes.append(change)
+        self.expected = after
+
+    @property
+    def why_asked(self) -> WhyAsked | None:
+        """Why it was asked."""
+        word = self.values.get("why_asked")
+        return WhyAsked(word) if word in list(WhyAsked) else None
+
+    @property
+    def appended(self) -> bool:
+        """Whether its label made it a row of the prompt set, where no cell waited for it."""
+        return self.expected is not None and self.values.get("filled") is False
+
+    def prompt(self, text: str, expected: bool | None, *, in_set: bool) -> InboxPrompt:
+        """Return the prompt, with the label that the prompt set has for it now.
+
+        The prompt set decides: a label that it lost is none, and one that was changed there is as
+        it is there.
+        """
+        values = self.values
+        state = State.UNLABELLED if expected is None else State.LABELLED
+        if expected is None and values.get("state") == State.SET_ASIDE:
+            state = State.SET_ASIDE
+        changes = tuple(self.changes)
+        if self.expected is not None and self.expected is not expected:
+            changes += (LabelChange("", self.expected, expected),)
+        chance = values.get("chance")
+        known = state is State.SET_ASIDE or expected is self.expected is not None
+        return InboxPrompt(
+            id=self.id,
+            text=text,
+            origin=str(values.get("origin", "")),
+            added_at=str(values.get("added_at", "")),
+            production=Production.of(values.get("production")),
+            state=state,
+            expected=expected,
+            reason=str(values.get("reason", "")) if known else "",
+            why_asked=self.why_asked,
+            chance=float(chance) if isinstance(chance, int | float) and 0 < chance <= 1 else None,
+            asked_at=str(values.get("asked_at", "")),
+            labelled_at=self.changes[-1].at if expected is not None and self.changes else "",
+            in_set=in_set,
+            changes=changes,
+        )
+
+
+def changes_since(prompts: Iterable[InboxPrompt], time: str) -> int:
+    """Count labels that were changed to the other one at this time (ISO 8601 UTC) or later."""
+    return sum(
+        change.before is not None and change.after is not None and change.at >= time
+        for prompt in prompts
+        for change in prompt.changes
+    )
