@@ -22,7 +22,7 @@ from guardtui.reports.compared import MistakesData
 from guardtui.reports.experiment import ExperimentData
 from guardtui.reports.forecast import ForecastData, TrustData
 from guardtui.reports.history import History
-from guardtui.reports.inbox import InboxData
+from guardtui.reports.inbox import DraftsData, InboxData
 from guardtui.reports.json_report import EvaluationData
 from guardtui.reports.refinement import RefinementData
 from guardtui.reports.score_report import ScoresData
@@ -42,6 +42,7 @@ DOCUMENTS: dict[str, tuple[str, type, str]] = {
     ),
     "history": ("history", History, "Iterations of a session, by guardtui history"),
     "inbox": ("inbox", InboxData, "Prompts of an inbox, by guardtui inbox list"),
+    "drafts": ("drafts", DraftsData, "Drafts of guardtui inbox draft"),
     "check": ("check", CheckData, "Findings of guardtui check"),
     "forecast": ("forecast", ForecastData, "Forecast of guardtui forecast"),
     "trust": ("trust", TrustData, "Scans against their forecasts, by guardtui forecast --trust"),

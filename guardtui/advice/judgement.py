@@ -111,7 +111,7 @@ def judge(
     if forecast is not None:
         return _expected(forecast, comparison)
     if comparison is None:
-        text = "nothing to compare yet: Keep makes this the baseline"
+        text = "nothing to compare yet: a kept definition is the baseline"
         return Judgement(Code.NO_BASELINE, Worth.NEUTRAL, text)
     if evaluation.topic == comparison.evaluations[0].topic and discards:
         return _discarded(discards)

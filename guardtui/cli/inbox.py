@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from guardtui.cli.diagnostics import note, progress, warn
-from guardtui.cli.guardrail_options import Function
-from guardtui.cli.options import FILE
+from guardtui.cli.guardrail_options import Function, set_option
+from guardtui.cli.options import FILE, writer_option
 from guardtui.cli.output import check_output, table, write
 
 if TYPE_CHECKING:
+    from guardtui.advice.drafts import Draft
+    from guardtui.app.labels.drafts import DraftMaterial
     from guardtui.app.labels.inbox import Added, Imported, Inbox
     from guardtui.domain.inbox import InboxPrompt
     from guardtui.files.prompt_logs import LoggedPrompt
+    from guardtui.scanners.models.judge import JudgeOptions
 
 _LISTED = 20
 _SHOWN = 80  # characters of a prompt
@@ -193,6 +196,122 @@ def _say_label(inbox: Inbox, before: InboxPrompt, after: InboxPrompt) -> None:
         by = after.production.guardrail or "the guardrail"
         verb = "triggered" if after.production.triggered else "did not trigger"
         note(f"in production {by} {verb}")
+
+
+@command.command("draft")
+@click.argument("topic", type=FILE)
+@_prompts_option
+@click.option(
+    "--number",
+    type=click.IntRange(1, 50),
+    default=20,
+    metavar="N",
+    help="Maximum number of drafts (default: 20).",
+)
+@writer_option("A language model that writes the drafts instead of rules; you are asked first.")
+@set_option("Value of a key of a judge, for the writer: max-tokens, retries or allow-http.")
+@click.option("--yes", is_flag=True, help="Call the writer without asking first.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(("table", "json")),
+    default="table",
+    help="Format (default: table).",
+)
+def draft(
+    topic: Path,
+    prompts: Path | None,
+    number: int,
+    writer: str | None,
+    settings: tuple[str, ...],
+    yes: bool,
+    format_name: str,
+) -> None:
+    """Draft near misses and rephrasings, for a person to label.
+
+    They are made from the examples and prompts that belong to the topic, rephrasings from those
+    that the newest iteration missed. Rules are for English, and make fewer drafts where they know
+    no natural sentence. Drafts are added to the inbox without a label, and are in no audit.
+    """
+    from guardtui.app.labels.drafts import NO_DRAFT, DraftMaterial
+    from guardtui.domain.text import display_start
+    from guardtui.files.topic_files import load_topic
+
+    model = None if writer is None else _writer(writer, settings)
+    if model is None and (settings or yes):
+        raise click.UsageError("--set and --yes are for --writer: omit them")
+    definition = load_topic(topic).topic
+    material = DraftMaterial.of(definition, topic, _opened(topic, prompts))
+    if model is None:
+        added = material.add(material.by_rules(number))
+    else:
+        drafts = _written(material, model, number, yes=yes)
+        if drafts is None:
+            return
+        added = material.add(drafts, model.name)
+    if format_name == "json":
+        from guardtui.reports.inbox import DRAFTS_KIND, DraftsData
+        from guardtui.reports.json_data import encode
+
+        write(encode(DRAFTS_KIND, DraftsData.of(added, "" if model is None else model.name)))
+    else:
+        shown = [(one.id, made.origin, display_start(one.text, _SHOWN)) for made, one in added]
+        write(table(shown, ("id", "draft", "prompt")))
+    if not added and model is None:
+        note(f"{NO_DRAFT}; or name a --writer")
+    note(material.told(added))
+
+
+def _writer(address: str, settings: tuple[str, ...]) -> JudgeOptions:
+    from guardtui.cli.scans.models import models_and_writer
+    from guardtui.scanners.configuration import (
+        ConfigurationError,
+        JudgeConfiguration,
+        configure,
+        parse_settings,
+    )
+
+    try:
+        configuration = configure("judge", parse_settings(settings))
+    except ConfigurationError as error:
+        raise click.UsageError(f"--set {error}") from error
+    assert isinstance(configuration, JudgeConfiguration)  # noqa: S101 - by its kind
+    _, writer = models_and_writer(
+        (),
+        address,
+        allow_http=configuration.allow_http,
+        retries=configuration.retries,
+        max_tokens=configuration.max_tokens,
+    )
+    assert writer is not None  # noqa: S101 - it was named
+    return writer
+
+
+def _written(
+    material: DraftMaterial, writer: JudgeOptions, number: int, *, yes: bool
+) -> tuple[Draft, ...] | None:
+    """Return the drafts of a writer; None if the author declined."""
+    from guardtui.cli import asking, signals
+    from guardtui.domain.figures import count_text
+    from guardtui.reports.base import usage_text
+
+    call = material.call(writer, number)
+    if call.is_cached:
+        note(f"no call to {writer.title}: its drafts are in the cache")
+    else:
+        note(f"{writer.title} is sent {call.sent_text}: {call.cost_text}")
+        if not asking.agrees("Ask it?", yes=yes, remedy="--yes calls the writer"):
+            return None
+    try:
+        written = signals.run(call.written())
+    finally:
+        if call.budget.spent.calls:
+            note(f"{writer.title}: {usage_text(call.budget.spent)}")
+    for problem in written.invalid:
+        warn(f"--writer: {problem}")
+    if written.left_out:
+        note(f"{count_text(written.left_out, 'draft')} left out: there is such a prompt already")
+    return written.drafts
 
 
 @command.command("drop")

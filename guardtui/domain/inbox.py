@@ -76,9 +76,9 @@ class InboxPrompt:
 
     `origin` is where it came from, such as "app.log:12". `chance` is the probability, above 0, with
     which the audit that it is part of drew it. `asked_at` and `labelled_at` are the last times.
-    `in_set` says whether it is a row of the prompt set, labelled or not. `stratum` is the part of
-    the log, from 0, within which the audit draws at random. `changes` are those of its label,
-    oldest first.
+    `in_set` says whether it is a row of the prompt set, labelled or not, and `draft` whether
+    no user wrote it, so that it is in no audit. `stratum` is the part of the log, from 0, within
+    which the audit draws at random. `changes` are those of its label, oldest first.
     """
 
     id: str
@@ -95,6 +95,7 @@ class InboxPrompt:
     labelled_at: str = ""
     in_set: bool = False
     stratum: int | None = None
+    draft: bool = False
     changes: tuple[LabelChange, ...] = ()
 
 
@@ -173,6 +174,7 @@ class InboxRecord:
             labelled_at=self.changes[-1].at if expected is not None and self.changes else "",
             in_set=in_set,
             stratum=stratum if isinstance(stratum, int) and stratum >= 0 else None,
+            draft=values.get("draft") is True,
             changes=changes,
         )
 

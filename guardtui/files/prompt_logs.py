@@ -48,11 +48,15 @@ _BLOCKED = ("guardrail_intervened", "blocked")
 
 @dataclass(frozen=True, slots=True)
 class LoggedPrompt:
-    """A text of a user in a log; `origin` is the name of the file with the line."""
+    """A text of a user in a log; `origin` is the name of the file with the line.
+
+    Or a `draft`, which no user wrote; `origin` is how it was made.
+    """
 
     text: str
     origin: str
     production: Production | None = None
+    draft: bool = False
 
 
 class PromptLog:

@@ -39,6 +39,12 @@ def without_verdict(error: ServiceError) -> Verdict:
     return Verdict(Triggered.NO_VERDICT, problem=error.message, failure=failure)
 
 
+_REMEDIES = {
+    Failure.UNREACHABLE: "check the address, and that the service is running",
+    Failure.REFUSED: "check the key: GUARDTUI_MODEL_KEY of a model, PANW_AI_SEC_API_KEY of AIRS",
+}
+"""What to do if no prompt can be scanned."""
+
 _FAILURES = {ErrorKind.CREDENTIALS: Failure.REFUSED, ErrorKind.UNREACHABLE: Failure.UNREACHABLE}
 HOPELESS = (Failure.REFUSED, Failure.UNREACHABLE)
 """Failures that are the same for every prompt: if the first call has one, all would fail."""
@@ -166,8 +172,7 @@ class RemoteRun:
                 verdict = without_verdict(result) if isinstance(result, ServiceError) else result
                 if verdict.failure in HOPELESS and not self.verdicts:
                     problem = f"nothing could be scanned: {verdict.problem}"
-                    if verdict.failure is Failure.UNREACHABLE:
-                        problem += "\n  check the address, and that the service is running"
+                    problem += f"\n  {_REMEDIES[verdict.failure]}"
                     raise ScannerError(problem)
                 self.settle(texts[index], verdict)
                 if self.given_up:

@@ -128,7 +128,7 @@ def test_without_enough_labels_it_says_which_to_add(of: tuple[int, int], text: s
 
 
 def test_without_a_baseline_keep_makes_one() -> None:
-    assert "Keep makes this the baseline" in judged(evaluated((30, 30), (30, 30))).text
+    assert "a kept definition is the baseline" in judged(evaluated((30, 30), (30, 30))).text
 
 
 @pytest.mark.parametrize(

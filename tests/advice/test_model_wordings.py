@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guardtui.advice.candidates import Candidate, CandidateKind
+from guardtui.advice.model_answers import ANSWER_BYTES, SuggestionError
 from guardtui.advice.model_wordings import (
-    ANSWER_BYTES,
     READ_AT_MOST,
     SHOWN_AT_MOST,
     Shown,
-    SuggestionError,
     read_proposals,
     request,
     shown_mistakes,

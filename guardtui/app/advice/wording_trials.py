@@ -6,11 +6,13 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from guardtui.advice.candidates import Candidate
-from guardtui.advice.model_wordings import Shown, SuggestionError, shown_mistakes
+from guardtui.advice.model_answers import SuggestionError
+from guardtui.advice.model_wordings import Shown, shown_mistakes
 from guardtui.advice.objective import Rows, Stopped
 from guardtui.advice.proposals import Proposal, propose_wordings
 from guardtui.app.advice.refinement import Measure, Refinements
-from guardtui.app.advice.wordings import WriterError, WritingCall, typed_wordings
+from guardtui.app.advice.wordings import WrittenWordings, typed_wordings, wording_call
+from guardtui.app.advice.writer_call import WriterCall, WriterError
 from guardtui.app.context import Context
 from guardtui.app.experiments.planning import experiment_rows
 from guardtui.app.guardrails.choice import BEFORE, with_writer
@@ -101,8 +103,8 @@ class WordingDraft:
     rows: Rows
     fresh: bool = False
     typed: tuple[Candidate, ...] = ()
-    call: WritingCall | None = None
-    written: tuple[Candidate, ...] = ()
+    call: WriterCall[WrittenWordings] | None = None
+    written: WrittenWordings | None = None
     notes: tuple[str, ...] = ()
 
     async def write(self) -> None:
@@ -112,17 +114,17 @@ class WordingDraft:
             return
         self.notes = (f"{call.writer.title}: cancelled",)
         try:
-            written = await call.wordings()
+            written = await call.written()
         except WriterError as error:
             self.notes = (str(error),)
             return
-        self.written = written.wordings
+        self.written = written
         self.notes = tuple(f"{call.writer.title}: {problem}" for problem in written.invalid)
 
     @property
     def given(self) -> tuple[Candidate, ...]:
         """Typed wordings, then those of the writer."""
-        return (*self.typed, *self.written)
+        return (*self.typed, *(self.written.wordings if self.written else ()))
 
 
 def mistakes_note(shown: Shown) -> str:
@@ -222,7 +224,7 @@ class WordingTrials:
         except SuggestionError as error:
             draft.notes = (f"{writer.title} was not asked: {error}",)
             return True
-        call = await asyncio.to_thread(WritingCall, writer, draft.topic, shown, fresh=draft.fresh)
+        call = await asyncio.to_thread(wording_call, writer, draft.topic, shown, fresh=draft.fresh)
         answer: str | None = _ASK
         if not call.is_cached:
             answer = await self._author.ask(
@@ -265,7 +267,7 @@ class WordingTrials:
             reason = "; ".join(draft.notes) or "type a description, or name a writer"
             raise WordingError(f"No wordings to measure: {reason}.")
         measure = await self._refinement.measure()
-        shown = draft.call.shown if draft.call is not None and draft.written else None
+        shown = None if draft.written is None else draft.written.shown
         left_out = () if shown is None else shown.left_out
         objective, held_out = measure.objective, measure.rows.held_out
 

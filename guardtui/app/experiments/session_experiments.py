@@ -319,14 +319,18 @@ class Experiments:
                 await draft.write()
         topic, prompts, engine = draft.topic, draft.prompts, self._engine.scanner
         # A prompt that the writer was shown cannot tell how good its wording is.
-        left_out = () if draft.call is None else draft.call.shown.left_out
-        written = (replace(one, sources=(*one.sources, *left_out)) for one in draft.written)
-        given = (*draft.typed, *written)
+        found = draft.written
+        written = () if found is None else found.wordings
+        left_out = () if found is None else found.shown.left_out
+        given = (
+            *draft.typed,
+            *(replace(one, sources=(*one.sources, *left_out)) for one in written),
+        )
         with self._store.step("chooses edits to try …"):
-            found = await run_stoppable(
+            candidates = await run_stoppable(
                 lambda stopped: gathered(topic, prompts, given, engine, stopped=stopped)
             )
-        design = Design(prompts, topic, found)
+        design = Design(prompts, topic, candidates)
         known = self._known(design, asked)
         limit = await self._limit(design, asked, known, draft.notes)
         if limit is None:

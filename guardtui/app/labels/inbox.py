@@ -124,6 +124,9 @@ class Inbox:
         `intent` is that of a new prompt set. Before the first change, the prompt set is
         copied into `backups`.
         """
+        if str(prompts) == "-":
+            problem = "labels cannot be written to standard input"
+            raise InboxError(f"--prompts -: {problem}\n  save the prompts to a file and name that")
         self.set_path = prompts
         self.path = inbox_path(prompts)
         self._intent, self._backups = intent, backups
@@ -145,9 +148,6 @@ class Inbox:
         Without any, the prompt set will be NAME.csv beside the topic file. Raises FileError.
         """
         intent = load_topic(topic).topic.intent
-        if str(prompts) == "-":
-            problem = "labels cannot be written to standard input"
-            raise InboxError(f"--prompts -: {problem}\n  save the prompts to a file and name that")
         if prompts is None:
             try:
                 prompts = usual_prompts(topic)
@@ -249,12 +249,14 @@ class Inbox:
     def add(self, logged: Iterable[LoggedPrompt]) -> Added:
         """Add prompts of a log, each text once; what the prompt set has is left out.
 
-        The log is read before anything is written, with one prompt in memory at a time.
+        The log is read before anything is written, with one prompt in memory at a time. A draft
+        that a user wrote, too, is a prompt of the log from then on.
         """
         self.refresh()
         added = Added()
         known = {int(name, 16) for name in self._records if "text" in self._records[name].values}
         in_set = {int(name, 16) for name in self._texts}
+        drafts = {int(name, 16) for name in self._records if self._is_draft(name)}
         seen: set[int] = set()
         time = now()
         temporary = self.path.with_name(f".{self.path.name[:100]}.{secrets.token_hex(8)}")
@@ -266,6 +268,9 @@ class Inbox:
                         added.repeated += 1
                     elif text_problem(prompt.text):
                         added.unusable += 1
+                    elif key in drafts and not prompt.draft:
+                        line = _new_line(key, prompt, time) | {"draft": False}
+                        file.write(json.dumps(line).encode() + b"\n")
                     elif key in in_set:
                         added.in_set += 1
                     elif key in known:
@@ -310,15 +315,19 @@ class Inbox:
 
         Returns the ids of those that are free: nobody labelled one, set it aside, or took it to put
         it to somebody else in the last minutes. Others that an audit draws are part of it too, with
-        the label that they have, and nobody is asked.
+        the label that they have, and nobody is asked. An audit never has a draft, which no user
+        wrote.
         """
         time = datetime.now(UTC)
         with self._file.locked() as writer:
             self.refresh()
-            free = tuple(name for name in chances if self._is_free(name, time))
+            fitting = [
+                name for name in chances if why is not WhyAsked.AUDIT or not self._is_draft(name)
+            ]
+            free = tuple(name for name in fitting if self._is_free(name, time))
             drawn = [
                 name
-                for name in chances
+                for name in fitting
                 if name in free
                 or (
                     why is WhyAsked.AUDIT
@@ -404,6 +413,9 @@ class Inbox:
         after = self.prompts[name]
         self._steps.append(_Step(before, after))
         return after
+
+    def _is_draft(self, name: str) -> bool:
+        return name in self.prompts and self.prompts[name].draft
 
     def _known(self, name: str) -> InboxPrompt:
         if name not in self.prompts:
@@ -504,4 +516,4 @@ def _new_line(key: int, prompt: LoggedPrompt, time: str) -> dict[str, Any]:
         "added_at": time,
     }
     known = {} if prompt.production is None else {"production": prompt.production.as_json()}
-    return line | known
+    return line | known | ({"draft": True} if prompt.draft else {})

@@ -113,11 +113,11 @@ def _verdicts(
     A guardrail of production counts if it judged at least half of the log: its rates are those of
     what it judged.
     """
-    logged = np.array([row for row, one in enumerate(prompts) if is_logged(one)], np.intp)
+    logged = np.array([row for row, one in enumerate(prompts) if not one.draft], np.intp)
     known = Counter(
         (one.production.guardrail, one.production.definition)
         for one in prompts
-        if one.production is not None and is_logged(one)
+        if one.production is not None and not one.draft
     )
     if known:
         (guardrail, definition), count = known.most_common(1)[0]
@@ -127,7 +127,7 @@ def _verdicts(
                 for row, one in enumerate(prompts)
                 if one.production is not None
                 and (one.production.guardrail, one.production.definition) == (guardrail, definition)
-                and is_logged(one)
+                and not one.draft
             }
             rows = np.array([*judged], np.intp)
             who = guardrail or "the guardrail"
@@ -137,11 +137,6 @@ def _verdicts(
                 who += f" with definition {definition[:_SHOWN]}"
             return rows, np.array([*judged.values()], np.bool_), who
     return logged, belonging[logged], ENGINE_NAME
-
-
-def is_logged(prompt: InboxPrompt) -> bool:
-    """Return whether users wrote a prompt: drafts tell nothing about production."""
-    return not prompt.origin.startswith("draft:")
 
 
 def _prompt_set(prompts: Sequence[InboxPrompt], intent: Intent) -> PromptSet:

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate
-from guardtui.advice.model_wordings import SuggestionError, shown_mistakes
+from guardtui.advice.model_answers import SuggestionError
+from guardtui.advice.model_wordings import shown_mistakes
 from guardtui.app.advice.wording_trials import mistakes_note
-from guardtui.app.advice.wordings import WriterError, WritingCall, read_wordings
+from guardtui.app.advice.wordings import read_wordings, wording_call
+from guardtui.app.advice.writer_call import WriterError
 from guardtui.app.airs.profile_changes import ProfileChanges
 from guardtui.app.experiments.airs import AirsAnswering, most_applies
 from guardtui.app.experiments.headless import HeadlessExperiment
@@ -354,7 +356,7 @@ class ExperimentCommand:
         """Return the wordings of a writer; None if the author declined."""
         rows = experiment_rows(self.prompts)
         try:
-            call = WritingCall(writer, self.topic, shown_mistakes(known, self.prompts, rows))
+            call = wording_call(writer, self.topic, shown_mistakes(known, self.prompts, rows))
         except SuggestionError as error:
             diagnostics.warn(f"--writer {writer.title} is not asked: {error}")
             return ()
@@ -365,7 +367,7 @@ class ExperimentCommand:
             if not self._confirmed():
                 return None
         try:
-            written = await call.wordings()
+            written = await call.written()
         except WriterError as error:
             if self.wordings is None:
                 raise
@@ -376,7 +378,7 @@ class ExperimentCommand:
         if call.budget.spent.calls:
             diagnostics.note(f"{writer.title}: {usage_text(call.budget.spent)}")
         # A prompt that the writer was shown cannot tell how good its wording is.
-        shown = call.shown
+        shown = written.shown
         diagnostics.note(mistakes_note(shown))
         return [
             replace(wording, sources=(*wording.sources, *shown.left_out))

@@ -109,26 +109,30 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
         return len(self._entries) - 1 - (self._list.highlighted or 0)
 
     def on_mount(self) -> None:
-        if self._entries:
-            self._list.focus()
-            self._list.highlighted = 0
+        for entries in self.query(OptionList):  # there is none without an iteration
+            entries.focus()
+            entries.highlighted = 0
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw)
 
     async def update(self, content: HistoryContent) -> None:
         """Show what was recorded meanwhile; the highlighted and the marked entries stay."""
-        if self._ended or not self.is_mounted:
+        if self._ended:
             return
-        highlighted = self._entries[self._index()].name if self._entries else ""
+        is_listed = bool(self.query(OptionList))
+        highlighted = self._entries[self._index()].name if is_listed else ""
         self._content = content
         known = {entry.name: entry for entry in content.entries}
         self._marked = [known[entry.name] for entry in self._marked if entry.name in known]
-        if not self._entries:
+        if not is_listed:
             self._entries = content.entries
+            if not self.is_mounted:
+                return
             await self.recompose()
             self.on_mount()
-        self._list_entries(highlighted)
+        if self.query(OptionList):
+            self._list_entries(highlighted)
 
     def _list_entries(self, highlighted: str = "") -> None:
         """List the entries that the filter shows; all if there are none."""
@@ -256,6 +260,7 @@ class HistoryFeature:
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self._dialog: HistoryDialog | None = None
+        self._updating = asyncio.Lock()
         self.actions: Mapping[str, ActionMethod] = {
             "show_history": window.action(self.show_history)
         }
@@ -266,12 +271,13 @@ class HistoryFeature:
             new.iterations,
             new.pinned,
         ):
-            self._window.start(self._update(self._dialog), group="open history", exclusive=True)
+            self._window.start(self._update(self._dialog), group="open history")
 
     async def _update(self, dialog: HistoryDialog) -> None:
-        content = await self._content()
-        if dialog is self._dialog:
-            await dialog.update(content)
+        async with self._updating:  # one after the other, the newest state last
+            content = await self._content()
+            if dialog is self._dialog:
+                await dialog.update(content)
 
     async def _content(self) -> HistoryContent:
         services, session = self._services, self._services.session

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.geometry import Region
 from textual.widgets import Button
 
 from guardtui.app.state import AppState
@@ -191,7 +190,6 @@ class TourFeature:
         self._window, self._panes = window, window.panes
         self.box: TourBox | None = None
         """The box while the tour is shown."""
-        self._covered: Region | None = None
         self.actions: Mapping[str, ActionMethod] = {"tour": self.turn}
 
     def state_changed(self, old: AppState, new: AppState) -> None:
@@ -211,6 +209,8 @@ class TourFeature:
         box = self.box = TourBox(dict(self._window.keymap))
         box.lie_over(self._panes.side_by_side)
         await self._panes.mount_before_footer(box)
+        # The pane that it covers gets its region whenever the screen is laid out.
+        box.screen.screen_layout_refresh_signal.subscribe(box, lambda _: self._place())
         self._show_step(0)
 
     def step(self, step: int) -> None:
@@ -275,13 +275,8 @@ class TourFeature:
             box.lie_over(over)
             self._window.later(self._place)
         elif over:
-            region = covered.region
-            if region != self._covered:
-                # The panes may not be laid out yet, for which the next refresh is waited for.
-                self._covered = region
-                self._window.later(self._place)
-            box.styles.offset = region.offset
-            box.styles.width, box.styles.height = region.size
+            box.styles.offset = covered.region.offset
+            box.styles.width, box.styles.height = covered.region.size
         else:
             box.styles.offset = (0, 0)
             box.styles.width, box.styles.height = "100%", "auto"

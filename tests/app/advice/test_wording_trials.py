@@ -200,8 +200,8 @@ async def test_a_writer_is_measured_on_what_it_was_not_shown(
         draft = await runs.begin()
         assert draft is not None
         await draft.write()
-        assert draft.call is not None
-        shown = draft.call.shown
+        assert draft.written is not None
+        shown = draft.written.shown
         found = await runs.measured(draft)
         (proposal,) = found.proposals
         assert (proposal.topic.description, proposal.why) == (GOOD, "it is about taxes")

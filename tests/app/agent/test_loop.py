@@ -231,7 +231,7 @@ async def test_limits_of_airs_are_a_caution_for_the_engine(files: AgentFiles) ->
 async def test_prompts_are_read_as_the_author_reads_them(files: AgentFiles) -> None:
     files.prompts.write_text(files.prompts.read_text() + "a row without a label,\n")
     with pytest.raises(PromptSetError, match="empty"):
-        loop_of(files)
+        loop_of(replace(files, reading=Reading(Unlabelled.ERROR)))
     leave_out = Reading(Unlabelled.LEAVE_OUT)
     await loop_of(replace(files, reading=leave_out)).evaluate()
     assert usual_reading(files.topic, files.prompts) == leave_out

@@ -230,6 +230,7 @@ CASES: dict[str, Case] = {
     "pause_scan": tells("No scan is under way"),
     "stop_scan": tells("No scan is under way"),
     "swap_preview": tells("has not been scanned: the screen shows the preview"),
+    "draft_near_misses": tells("in no figure until labelled"),
     "companions": opens(CompanionsDialog),
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
