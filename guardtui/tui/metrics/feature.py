@@ -120,7 +120,7 @@ def _target(state: AppState) -> str:
 class MetricsFeature:
     """The dashboard, made of the shown evaluation and the session's iterations."""
 
-    follows = ("evaluation", "comparison", "figures", "iterations", "fit", "connection")
+    follows = ("evaluation", "comparison", "figures", "iterations", "fit", "connection", "audit")
     actions: Mapping[str, ActionMethod] = {}
 
     def __init__(self, services: Services, window: Window) -> None:

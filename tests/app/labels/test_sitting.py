@@ -71,7 +71,7 @@ def answer(at: Sitting, count: int, says: Callable[[str], bool] = belongs) -> li
 
 def purposes(at: Sitting) -> list[Purpose]:
     """Return the purposes after that of the audit, up to it."""
-    found = []
+    found: list[Purpose] = []
     while not found or at.purpose is not Purpose.AUDIT:
         at.purpose = at.next_purpose
         found.append(at.purpose)
