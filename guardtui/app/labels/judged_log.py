@@ -21,6 +21,9 @@ Bools: TypeAlias = "NDArray[np.bool_]"
 Floats: TypeAlias = "NDArray[np.floating]"
 Rows: TypeAlias = "NDArray[np.intp]"
 
+Before: TypeAlias = tuple[Topic, float | None]
+"""A definition and the threshold of the engine for it, or None for that of the topic."""
+
 ENGINE_NAME = "the engine"
 
 _SHOWN = 12  # characters of the name of a definition
@@ -56,21 +59,18 @@ def judged_log(
     engine: LocalScanner,
     threshold: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
-    before: Topic | None = None,
+    before: Before | None = None,
 ) -> JudgedLog | None:
     """Judge prompts with the engine, by default at its shipped threshold; None when stopped.
 
-    `before` is a definition to compare the topic with. Raises ScannerError.
+    `before` is a definition to compare the topic with, at its own threshold. Raises ScannerError.
     """
     scanner = engine.beside()
     scanner.use_threshold(threshold)
     unlabelled = _prompt_set(prompts, topic.intent)
     evaluation = scanner.evaluate_now(topic, unlabelled, _quiet, stopped)
     vectors = scanner.prompt_vectors(unlabelled, _quiet, stopped)
-    earlier = None
-    if before is not None and before != topic:
-        earlier = scanner.evaluate_now(before, unlabelled, _quiet, stopped)
-    if evaluation is None or vectors is None or stopped():
+    if evaluation is None or vectors is None:
         return None
     cut = evaluation.settings.threshold
     if cut is None:
@@ -78,6 +78,14 @@ def judged_log(
     scores = evaluation.verdicts.score
     belonging = scores >= np.float32(cut)
     logged, verdicts, who = _verdicts(prompts, belonging, topic)
+    compared = None
+    if before is not None and before[0] != topic:
+        lowest = cut if before[1] is None else before[1]
+        earlier = scanner.evaluate_now(before[0], unlabelled, _quiet, stopped)
+        if earlier is None:
+            return None
+        pair = (earlier.verdicts.score >= np.float32(lowest))[logged], belonging[logged]
+        compared = None if np.array_equal(*pair) else pair
     every = np.arange(len(prompts))
     return JudgedLog(
         tuple(prompt.id for prompt in prompts),
@@ -89,15 +97,8 @@ def judged_log(
         verdicts,
         who,
         topic if who == ENGINE_NAME else None,
-        None
-        if earlier is None
-        else _compared(earlier.verdicts.score >= np.float32(cut), belonging, logged),
+        compared,
     )
-
-
-def _compared(before: Bools, after: Bools, logged: Rows) -> tuple[Bools, Bools] | None:
-    pair = before[logged], after[logged]
-    return None if np.array_equal(*pair) else pair
 
 
 def says_it_belongs(production: Production, intent: Intent) -> bool:

@@ -15,10 +15,11 @@ from guardtui.app.context import Context
 from guardtui.app.editing.workspace_sync import WorkspaceSync
 from guardtui.app.labels.audit import Audit, audit_queue, rates_of
 from guardtui.app.labels.inbox import Inbox, InboxError
-from guardtui.app.labels.judged_log import JudgedLog, judged_log
+from guardtui.app.labels.judged_log import Before, JudgedLog, judged_log
 from guardtui.app.labels.sitting import Purpose, Sitting
 from guardtui.app.problems import problems_shown
 from guardtui.app.stoppable import run_stoppable
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.inbox import State, WhyAsked
 from guardtui.domain.operating_point import FITTED
@@ -63,7 +64,7 @@ class Labelling:
         inbox = await asyncio.to_thread(Inbox.of_workspace, self._workspace)
         if not inbox.counts[State.UNLABELLED]:
             return None
-        threshold, baseline = self._threshold, self._workspace.session.baseline
+        threshold, before = self._threshold, self._before
         like = () if wanted is None else self._texts(wanted.keys)
         with self._store.step("reads the inbox …"):
             return await run_stoppable(
@@ -76,17 +77,22 @@ class Labelling:
                     like=like,
                     wanted=0 if wanted is None else wanted.more,
                     purpose=Purpose.AUDIT if wanted is None else Purpose.CHOSEN,
-                    before=None if baseline is None else baseline.evaluation.topic,
+                    before=before,
                 )
             )
 
     @property
     def _threshold(self) -> float | None:
         """The threshold of the engine as it is shown, or None for the shipped one."""
-        evaluation = self._store.state.evaluation
-        if evaluation is None or evaluation.settings.kind != ENGINE:
+        return _engine_threshold(self._store.state.evaluation)
+
+    @property
+    def _before(self) -> Before | None:
+        """The baseline, with the threshold of the engine if that judged it."""
+        baseline = self._workspace.session.baseline
+        if baseline is None:
             return None
-        return evaluation.settings.threshold
+        return baseline.evaluation.topic, _engine_threshold(baseline.evaluation)
 
     def _texts(self, keys: Iterable[int]) -> tuple[str, ...]:
         prompts = self._workspace.prompts
@@ -140,7 +146,7 @@ def sitting_at(
     like: Sequence[str] = (),
     wanted: int = 0,
     purpose: Purpose = Purpose.AUDIT,
-    before: Topic | None = None,
+    before: Before | None = None,
 ) -> Sitting | None:
     """Judge the prompts of an inbox, and return a sitting at it; None when stopped.
 
@@ -152,6 +158,12 @@ def sitting_at(
         return None
     first = _similar(inbox, log, engine, like)
     return Sitting(inbox, log, topic.intent, purpose, first, wanted)
+
+
+def _engine_threshold(evaluation: Evaluation | None) -> float | None:
+    if evaluation is None or evaluation.settings.kind != ENGINE:
+        return None
+    return evaluation.settings.threshold
 
 
 def require_waiting(inbox: Inbox) -> None:

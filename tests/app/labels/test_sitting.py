@@ -202,7 +202,7 @@ def test_prompts_like_those_of_the_step_come_first_and_the_line_counts_down(path
 
 def test_an_edit_is_compared_by_labels_that_the_audit_keeps(path: Path) -> None:
     poor = TOPIC.model_copy(update={"description": "Lentil soup", "examples": ("Bread and soup",)})
-    at = sitting(filled(path), before=poor)
+    at = sitting(filled(path), before=(poor, None))
     answer(at, 3)
     assert purposes(at) == [Purpose.COMPARE, Purpose.CHOSEN, Purpose.AUDIT]
     at.purpose = Purpose.COMPARE
@@ -216,8 +216,13 @@ def test_an_edit_is_compared_by_labels_that_the_audit_keeps(path: Path) -> None:
 
 def test_definitions_whose_verdicts_do_not_differ_are_not_compared(path: Path) -> None:
     same = TOPIC.model_copy(update={"name": "Tax "})
-    for before in (same, None):
+    for before in ((same, None), None):
         assert purposes(sitting(filled(path), before=before)) == [Purpose.CHOSEN, Purpose.AUDIT]
+
+
+def test_each_definition_is_judged_at_its_own_threshold(path: Path) -> None:
+    same = TOPIC.model_copy(update={"name": "Tax "})
+    assert Purpose.COMPARE in purposes(sitting(filled(path), before=(same, 0.999)))
 
 
 # --- machines say nothing before the answer ----------------------------------------------------
