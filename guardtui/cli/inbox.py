@@ -113,7 +113,8 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     """List the prompts that wait for a label, and count those of each state."""
     from datetime import UTC, datetime
 
-    from guardtui.domain.inbox import State, changes_text
+    from guardtui.app.labels.drift import changes_text
+    from guardtui.domain.inbox import State
     from guardtui.domain.text import display_start
 
     inbox = _opened(topic, prompts)

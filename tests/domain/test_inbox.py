@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +12,6 @@ from guardtui.domain.inbox import (
     Production,
     State,
     WhyAsked,
-    changes_text,
     prompt_id,
 )
 from guardtui.domain.prompts import prompt_keys
@@ -54,24 +51,6 @@ def test_later_lines_add_to_earlier_ones() -> None:
         LabelChange("t2", None, True, "r", WhyAsked.AUDIT),
         LabelChange("t4", True, False, "", WhyAsked.AUDIT),
     )
-
-
-def test_labels_changed_in_the_last_days_are_counted_from_the_first_of_them() -> None:
-    now = datetime(2026, 3, 5, 12, tzinfo=UTC)  # a Thursday
-
-    def changed(*days: str) -> InboxRecord:
-        made = record(label(True, "2026-01-01T10:00:00+00:00"))
-        for number, day in enumerate(days):
-            made.add(label(bool(number % 2), f"{day}T10:00:00+00:00"))
-        return made
-
-    def text(*days: str) -> str:
-        made = changed(*days)
-        return changes_text([made.prompt("x", made.expected, in_set=True)], now)
-
-    assert text("2026-03-03", "2026-03-05") == "2 labels changed since Tuesday"
-    assert text("2026-03-05") == "1 label changed today"
-    assert text("2026-02-20") == text() == ""
 
 
 def test_a_label_that_the_prompt_set_lost_is_none() -> None:

@@ -9,10 +9,11 @@ from enum import StrEnum
 
 from guardtui.advice.label_queue import LabelQueue
 from guardtui.app.labels.audit import Audit, audit_queue, rates_of
+from guardtui.app.labels.drift import changes_text
 from guardtui.app.labels.inbox import Inbox, InboxError, LabelledMeanwhileError
 from guardtui.app.labels.judged_log import ENGINE_NAME, JudgedLog, says_it_belongs
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.inbox import InboxPrompt, State, WhyAsked, changes_text
+from guardtui.domain.inbox import InboxPrompt, State, WhyAsked
 from guardtui.domain.topic import Intent
 from guardtui.files.prompt_edits import PromptsChangedError
 

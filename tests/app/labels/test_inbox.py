@@ -18,8 +18,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from guardtui.app.labels.drift import changes_text
 from guardtui.app.labels.inbox import Inbox, InboxError, LabelledMeanwhileError
-from guardtui.domain.inbox import Production, State, WhyAsked, changes_text, prompt_id
+from guardtui.domain.inbox import Production, State, WhyAsked, prompt_id
 from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.topic import Intent
 from guardtui.files.labelled_tables import LabelledRow, read_labelled
