@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -40,8 +41,11 @@ async def first_shown(
             await until(pilot, lambda: main_screen(app).rows.results is not None)
             yield app, pilot
         finally:
-            main_screen(app).services.engine._embedding.stop()
+            # As when the app ends, but begun before the embedding goes on.
+            closing = asyncio.ensure_future(main_screen(app).services.engine.close())
+            await asyncio.sleep(0)
             held.let.set()
+            await closing
 
 
 async def all_shown(app: GuardtuiApp, pilot: Pilot[int], held: Held) -> str:
