@@ -50,7 +50,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fidelity import Case, read_cases
 from scipy import special
 
-from guardtui.advice.label_queue import Decision, LabelQueue, decide, looks
+from guardtui.advice.label_queue import AuditedDifference, LabelQueue, decide, looks
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.production_rates import WITHIN
 from guardtui.scanners.local.encoder import ENCODERS, load_encoder
@@ -154,18 +154,18 @@ def ask_until_decided(log: Log, seed: int) -> tuple[int, bool]:
         if queue.look != look:
             look = queue.look
             decision = decide(queue.change())
-            if decision is not Decision.OPEN:
+            if decision is not AuditedDifference.OPEN:
                 return queue.audited, is_true(decision, log, second)
     return queue.audited, True
 
 
-def is_true(decision: Decision, log: Log, second: int) -> bool:
+def is_true(decision: AuditedDifference, log: Log, second: int) -> bool:
     """Return whether a decision is true of the log."""
     change = log.coverage(second) - log.coverage(0)
     return {
-        Decision.BETTER: change > 0,
-        Decision.WORSE: change < 0,
-        Decision.SAME: abs(change) <= WITHIN,
+        AuditedDifference.BETTER: change > 0,
+        AuditedDifference.WORSE: change < 0,
+        AuditedDifference.SAME: abs(change) <= WITHIN,
     }[decision]
 
 
@@ -233,7 +233,7 @@ def random_decision(log: Log, seed: int) -> tuple[int, bool]:
         change = np.minimum(then[:, 0], 1 - then[:, 1]) - np.minimum(first[:, 0], 1 - first[:, 1])
         low, high = np.quantile(change, (0.025, 0.975))
         decision = decide(RateEstimate(float(low + high) / 2, float(low), float(high)))
-        if decision is not Decision.OPEN:
+        if decision is not AuditedDifference.OPEN:
             return count, is_true(decision, log, second)
     return len(order), True
 

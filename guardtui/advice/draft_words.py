@@ -62,7 +62,7 @@ OBJECTS: dict[str, tuple[str, ...]] = {
     "withdraw": ("my application for the choir", "from a half marathon"),
     "write": ("a thank-you card for a teacher", "a haiku about fog"),
 }
-"""What a verb is also said of, in daily life; each follows the verb as it is."""
+"""Everyday objects of a verb in its other meaning; each follows the verb unchanged."""
 
 MEANINGS: dict[str, tuple[str, ...]] = {
     "account": ("Give me a short account of the moon landing",),

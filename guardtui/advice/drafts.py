@@ -22,7 +22,7 @@ from guardtui.domain.topic import Topic
 
 
 class DraftKind(StrEnum):
-    """What was changed: five substitutions that make near misses, and five rephrasings."""
+    """Change that makes a draft: five substitutions for near misses, and five rephrasings."""
 
     OTHER_WISH = "same subject, other wish"
     FACT = "advice into fact"
@@ -67,7 +67,7 @@ class Draft:
 
     @property
     def origin(self) -> str:
-        """What was changed, and from which source."""
+        """The change and the source, for the inbox."""
         return f"{self.kind}, from {self.source}" if self.source else self.kind.value
 
 
@@ -238,10 +238,10 @@ _NEVER_LAST = STOPWORDS - {"me", "back", "up", "work", "himself", "own"}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a prompt asks: its frame, such as "how", and what is to be done, "deduct my car".
+    """Parts of a request: its frame, such as "how", and the action, such as "deduct my car".
 
-    `lead` is the text before that. The frame is "" for other prompts, and `doing` too unless they
-    begin with a verb of harm.
+    `doing` is the action, `lead` the text before it. The frame is "" for other prompts, and the
+    action too unless they begin with a verb of harm.
     """
 
     text: str
@@ -267,7 +267,7 @@ class Asked:
 
     @property
     def verb(self) -> str:
-        """The first word of what is to be done."""
+        """First word of the action, in lower case."""
         return self.doing.split()[0].lower() if self.doing else ""
 
     @property

@@ -1,4 +1,4 @@
-"""What figures are worth: a code, and one sentence that names what would decide."""
+"""Judgements of figures: a code, and one sentence that names what would decide."""
 
 from __future__ import annotations
 

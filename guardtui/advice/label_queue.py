@@ -52,8 +52,8 @@ class Question:
     chance: float | None
 
 
-class Decision(StrEnum):
-    """What the labels say about two definitions."""
+class AuditedDifference(StrEnum):
+    """Difference of two definitions over a log, by the labels."""
 
     BETTER = "the second definition is better"
     WORSE = "the second definition is worse"
@@ -61,14 +61,14 @@ class Decision(StrEnum):
     OPEN = "not decided yet"
 
 
-def decide(change: RateEstimate) -> Decision:
+def decide(change: RateEstimate) -> AuditedDifference:
     """Return the decision: the interval of the change excludes 0, or lies within ±`WITHIN`."""
     if change.low > 0:
-        return Decision.BETTER
+        return AuditedDifference.BETTER
     if change.high < 0:
-        return Decision.WORSE
+        return AuditedDifference.WORSE
     within = change.low >= -WITHIN and change.high <= WITHIN
-    return Decision.SAME if within else Decision.OPEN
+    return AuditedDifference.SAME if within else AuditedDifference.OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class LabelQueue:
             change = self.change()
             decision = decide(change)
             figures = change_interval_text(change.value, change.low, change.high)
-            start = "" if decision is Decision.OPEN else "enough: "
+            start = "" if decision is AuditedDifference.OPEN else "enough: "
             return f"{start}{decision}: coverage {figures}"
         coverage = self.rates().coverage
         shown = f"coverage in production {coverage.value:.2f} [{coverage.low:.2f} – "

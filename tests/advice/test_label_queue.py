@@ -7,7 +7,7 @@ import pytest
 
 from guardtui.advice.label_queue import (
     FIRST,
-    Decision,
+    AuditedDifference,
     LabelQueue,
     Question,
     decide,
@@ -199,14 +199,16 @@ def test_the_line_of_two_definitions_names_the_decision() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "decision"),
     [
-        (0.01, 0.05, Decision.BETTER),
-        (-0.05, -0.01, Decision.WORSE),
-        (-0.02, 0.02, Decision.SAME),
-        (-0.01, 0.03, Decision.OPEN),
-        (0.0, 0.0, Decision.SAME),
+        (0.01, 0.05, AuditedDifference.BETTER),
+        (-0.05, -0.01, AuditedDifference.WORSE),
+        (-0.02, 0.02, AuditedDifference.SAME),
+        (-0.01, 0.03, AuditedDifference.OPEN),
+        (0.0, 0.0, AuditedDifference.SAME),
     ],
 )
-def test_a_decision_follows_from_the_interval(low: float, high: float, decision: Decision) -> None:
+def test_a_decision_follows_from_the_interval(
+    low: float, high: float, decision: AuditedDifference
+) -> None:
     assert decide(RateEstimate((low + high) / 2, low, high)) is decision
 
 

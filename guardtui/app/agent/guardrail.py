@@ -1,4 +1,4 @@
-"""What a loop measures with: the engine, a model or a profile of AIRS, within a budget of calls."""
+"""Guardrails of an agent's loop: engine, model or profile of AIRS, within a budget of calls."""
 
 from __future__ import annotations
 
