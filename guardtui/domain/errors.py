@@ -16,7 +16,7 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     │   └── OutputFileError         the rows of a file of outputs
     ├── FilterError                 a filter line
     ├── ConfigurationError (2)      invalid keys of a guardrail
-    ├── StoreError (2): DecidedElsewhereError, KeptElsewhereError    the session's database
+    ├── StoreError (2): DecidedElsewhereError    the session's database
     ├── ReportError (2)             a report that cannot be made
     ├── ScannerError                a scan that cannot run
     │   ├── AirsError, PolicyError, UnreadableJournalError

@@ -34,14 +34,14 @@ UNREADABLE = (
 """Errors of values that no guardtui wrote."""
 
 
-class KeptElsewhereError(StoreError):
-    """Another program kept iterations, or kept them no longer, since they were read."""
+class DecidedElsewhereError(StoreError):
+    """Another program decided on iterations since they were read."""
 
-    def __init__(self, path: Path, numbers: Collection[int]) -> None:
+    def __init__(self, path: Path, numbers: Collection[int], decision: str = "") -> None:
         which = ", ".join(f"#{number}" for number in numbers)
         super().__init__(
-            f"{path}: another program decided on {which} meanwhile; nothing is changed\n"
-            "  look at the history, and decide again"
+            f"{path}: another program decided on {which} meanwhile{decision and f': {decision}'}; "
+            "nothing is changed\n  look at the history, and decide again"
         )
 
 
@@ -230,7 +230,7 @@ class SessionStore:
         """Change the decision on an iteration; return the decision as it is then.
 
         With `known`, another decision that somebody made meanwhile stays. With `kept`, raises
-        `KeptElsewhereError` if other iterations are kept than these.
+        `DecidedElsewhereError` if other iterations are kept than these.
         """
         with self.transaction() as database:
             if kept is not None:
@@ -239,7 +239,7 @@ class SessionStore:
                     (self._session,),
                 )
                 if others := sorted(({int(row[0]) for row in rows} ^ {*kept}) - {number}):
-                    raise KeptElsewhereError(self.path, others)
+                    raise DecidedElsewhereError(self.path, others)
             (stored,) = database.execute(
                 "SELECT decision FROM iteration WHERE session = ? AND number = ?",
                 (self._session, number),

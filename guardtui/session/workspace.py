@@ -22,7 +22,7 @@ from guardtui.session.prompt_file import (
     usual_reading,
 )
 from guardtui.session.session import Decision, Iteration, Recorder, Session
-from guardtui.session.store import Draft, SessionStore, StoreError
+from guardtui.session.store import DecidedElsewhereError, Draft, SessionStore, StoreError
 from guardtui.session.topic_places import usual_prompts
 
 if TYPE_CHECKING:
@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.large_sets.sample import Sample
-
-
-class DecidedElsewhereError(StoreError):
-    """Another program decided on an iteration since it was read."""
-
-    def __init__(self, path: Path, number: int, decision: Decision) -> None:
-        super().__init__(
-            f"{path}: another program decided on #{number} meanwhile: {decision.value}; nothing is "
-            "changed\n  look at the history, and decide again"
-        )
 
 
 def now() -> str:
@@ -241,13 +231,13 @@ class Workspace:
     def write_decision(self, iteration: Iteration, decision: Decision) -> Iteration:
         """Write the decision on an iteration. As `write`.
 
-        Raises `DecidedElsewhereError`, and `KeptElsewhereError` for another iteration.
+        Raises `DecidedElsewhereError`, for another kept iteration too.
         """
         # What is the best, and so what is progress, depends on them.
         kept = [one.number for one in self.session.iterations if one.decision is Decision.KEEP]
         decided = self.store.decide(iteration.number, decision, iteration.decision, kept)
         if decided is not decision:
-            raise DecidedElsewhereError(self.topic_file.path, iteration.number, decided)
+            raise DecidedElsewhereError(self.topic_file.path, [iteration.number], decided.value)
         return self._noted(replace(iteration, decision=decision))
 
     def write_kept_unless_decided(self, iteration: Iteration) -> Iteration:

@@ -35,8 +35,7 @@ from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
 from guardtui.session.session import Iteration
-from guardtui.session.store import SessionStore
-from guardtui.session.workspace import DecidedElsewhereError
+from guardtui.session.store import DecidedElsewhereError, SessionStore
 from tests.app.headless import Loop
 from tests.sessions import AIRS, Scanned, answers
 
@@ -49,9 +48,10 @@ NEVER = 2**63
 class Acknowledged:
     """What a program was told is done: begun and done in ns of one clock for all programs.
 
+    A step is begun when its program looks at the files: what it is told is true at a moment after.
     A step that was begun, and of which nothing is known because the program was killed, is never
     `done`. `description` is that of the iteration; `written` that of the topic file, if it was
-    written.
+    written. A `decision` that was begun without a number may be that of any iteration.
     """
 
     what: str
@@ -74,12 +74,17 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a")
+        self._looked = 0
+
+    def look(self) -> None:
+        """Note that the program is about to look at the files, as the begin of its next step."""
+        self._looked = time.monotonic_ns()
 
     def begin(self, what: str, iteration: Iteration | None = None, **values: Any) -> Acknowledged:
         """Write that a step is begun, and what it may change."""
         if iteration is not None:
             values = {"number": iteration.number, "decision": what} | values
-        return self._write(Acknowledged(what, time.monotonic_ns(), **values))
+        return self._write(Acknowledged(what, self._looked, **values))
 
     def end(self, step: Acknowledged, iteration: Iteration | None = None, **values: Any) -> None:
         """Write that a step is acknowledged; without an iteration and values, as it was begun."""
@@ -134,6 +139,7 @@ class Commands:
     def step(self) -> None:
         """Do something at random; a refusal of the rules is no failure."""
         steps = (self._record, self._complete, self._decide, self._restore, self._pin)
+        self._journal.look()
         try:
             self._chance.choices(steps, (4, 2, 5, 2, 1))[0]()
         except (HistoryError, DecidedElsewhereError) as problem:
@@ -226,6 +232,7 @@ class App:
         services, author = self._loop.services, self._loop.author
         author.answers[:] = [True] * 10
         author.messages.clear()
+        self._journal.look()
         await services.decisions.learn()
         await services.sync.look()
         steps = (self._edit, self._keep, self._discard, self._save, self._pin)
@@ -239,12 +246,14 @@ class App:
         await self._loop.describe(f"{self._seed} {self._count}")
 
     async def _keep(self) -> None:
-        step = self._journal.begin("keep", written=self._loop.state.topic.description)
+        step = self._journal.begin(
+            "keep", decision="keep", written=self._loop.state.topic.description
+        )
         await self._loop.services.decisions.keep()
         self._decided(step, r"Kept as #(\d+)(?P<saved> and saved)?")
 
     async def _discard(self) -> None:
-        step = self._journal.begin("discard")
+        step = self._journal.begin("discard", decision="discard")
         await self._loop.services.decisions.discard()
         self._decided(step, r"Discarded as #(\d+)(?P<saved>never)?")
 
@@ -255,7 +264,7 @@ class App:
                 written = iteration.evaluation.topic.description if match["saved"] else ""
                 self._journal.end(step, iteration, written=written)
                 return
-        self._journal.end(step, written="")
+        self._journal.end(step, decision="", written="")
 
     async def _save(self) -> None:
         step = self._journal.begin("save", written=self._loop.state.topic.description)
@@ -307,7 +316,9 @@ def check(folder: Path) -> dict[str, int]:
             assert evaluation.topic.description == entry.description, entry
             assert evaluation.metrics.total >= entry.verdicts, entry
     for iteration in iterations:
-        decided = [one for one in entries if one.number == iteration.number and one.decision]
+        decided = [
+            one for one in entries if one.decision and one.number in (iteration.number, None)
+        ]
         if standing := _standing(decided):
             allowed = {one.decision for one in standing}
             assert iteration.decision.value in allowed, (iteration.number, standing)

@@ -11,8 +11,8 @@ import pytest
 from guardtui.app.editing.iteration_decisions import HistoryError, IterationDecisions
 from guardtui.files.problems import FileError
 from guardtui.session.session import Decision
-from guardtui.session.store import SessionStore
-from guardtui.session.workspace import DecidedElsewhereError, Workspace
+from guardtui.session.store import DecidedElsewhereError, SessionStore
+from guardtui.session.workspace import Workspace
 from tests.app.concurrency import evaluation_of, prepare, run_together
 
 
