@@ -263,6 +263,22 @@ async def test_an_empty_inbox_says_how_to_fill_it_and_a_log_is_added_from_the_me
         await play.opens()
 
 
+async def test_a_log_added_by_a_command_is_counted_soon_and_edits_can_still_be_undone(
+    topic_path: Path,
+) -> None:
+    async with playing(topic_path) as play:
+        before = play.main.state.prompts
+        await play.pilot.press("d")
+        await until(play.pilot, lambda: len(play.main.state.prompts) == len(before) + 1)
+        fill(topic_path, "Is my bonus taxed?", "Where is the bank?")
+        await play.hears(
+            "tax.inbox.jsonl was changed by another program: 2 prompts without a label now."
+        )
+        assert len(play.main.state.prompts.waiting) == 2
+        await play.pilot.press("u")
+        await until(play.pilot, lambda: len(play.main.state.prompts) == len(before))
+
+
 async def test_an_answer_that_cannot_be_written_is_said_kept_and_asked_about_before_leaving(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
