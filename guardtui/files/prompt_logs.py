@@ -50,13 +50,14 @@ _BLOCKED = ("guardrail_intervened", "blocked")
 class LoggedPrompt:
     """A text of a user in a log; `origin` is the name of the file with the line.
 
-    Or a `draft`, which no user wrote; `origin` is how it was made.
+    Or a `draft`, which no user wrote; `origin` is how it was made, `split` that of its source.
     """
 
     text: str
     origin: str
     production: Production | None = None
     draft: bool = False
+    split: str = ""
 
 
 class PromptLog:
@@ -348,7 +349,9 @@ def _with_attributes(value: dict[str, Any]) -> dict[str, Any]:
         return value | attributes
     if not isinstance(attributes, list):
         return value
-    pairs = [one for one in attributes if isinstance(one, dict) and isinstance(one.get("key"), str)]
+    pairs = [
+        pair for pair in attributes if isinstance(pair, dict) and isinstance(pair.get("key"), str)
+    ]
     return value | {pair["key"]: _any_value(pair.get("value")) for pair in pairs}
 
 
@@ -360,7 +363,7 @@ def _any_value(value: object) -> object:
     if kind == "arrayValue" and isinstance(inner, dict):
         return [_any_value(item) for item in inner.get("values") or ()]
     if kind == "kvlistValue" and isinstance(inner, dict):
-        pairs = [one for one in inner.get("values") or () if isinstance(one, dict)]
+        pairs = [pair for pair in inner.get("values") or () if isinstance(pair, dict)]
         return {str(pair.get("key")): _any_value(pair.get("value")) for pair in pairs}
     return inner if kind.endswith("Value") else value
 
@@ -383,7 +386,7 @@ def _production(value: Mapping[str, Any]) -> Production | None:
             and (status := call.get("guardrail_status")) in ("success", *_BLOCKED)
         ]
         if known:
-            return next((one for one in known if one.triggered), known[0])
+            return next((verdict for verdict in known if verdict.triggered), known[0])
     word = str(value.get("triggered", "")).strip().lower()
     if word in (*TRUE, *FALSE):
         names = (value.get("guardrail"), value.get("definition"))

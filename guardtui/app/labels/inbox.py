@@ -427,6 +427,7 @@ class Inbox:
     ) -> None:
         """Write new states of prompts into the prompt set and the inbox, which were just read."""
         labels: dict[str, bool | None] = {}
+        splits: dict[str, str] = {}
         removed = []
         lines: list[dict[str, Any]] = []
         time = now()
@@ -437,6 +438,7 @@ class Inbox:
             if expected is not None:
                 line["expected"] = expected
                 labels[prompt.text] = expected
+                splits[prompt.text] = "" if record is None else str(record.values.get("split", ""))
                 if prompt.expected is None:
                     line["filled"] = prompt.in_set
             elif prompt.expected is not None:
@@ -447,7 +449,7 @@ class Inbox:
             lines.append(line | {"reason": reason})
         write_labels(
             self._rows,
-            LabelEdit(labels, removed),
+            LabelEdit(labels, removed, splits),
             self._intent,
             backup_folder=self._backups,
         )
@@ -515,5 +517,11 @@ def _new_line(key: int, prompt: LoggedPrompt, time: str) -> dict[str, Any]:
         "origin": prompt.origin,
         "added_at": time,
     }
-    known = {} if prompt.production is None else {"production": prompt.production.as_json()}
-    return line | known | ({"draft": True} if prompt.draft else {})
+    known: dict[str, Any] = {}
+    if prompt.production is not None:
+        known["production"] = prompt.production.as_json()
+    if prompt.draft:
+        known["draft"] = True
+    if prompt.split:
+        known["split"] = prompt.split
+    return line | known
