@@ -432,7 +432,7 @@ class AgentLoop:
         try:
             status = await run.run(record.calls + self._budget.left)
         finally:
-            self._budget.made += run.calls - record.calls
+            self._budget.made += run.calls - record.calls + answering.probes
         proven = await asyncio.to_thread(experiment.record_proven, run, kept=False)
         report = experiment.report_of(run, status, kept=False)
         _, changes = await asyncio.to_thread(self._looked, own)
