@@ -267,11 +267,7 @@ class AgentLoop:
 
         def discard(decisions: IterationDecisions, chosen: Iteration) -> Answer:
             decisions.restored_by_discarding(chosen)
-            if objection := decisions.against_discarding(chosen):
-                raise AgentError(
-                    f"not discarded: {objection}\n"
-                    "  leave it undecided: the author decides, or more labelled prompts"
-                )
+            decisions.require_no_gain(chosen)
             discarded, _ = decisions.discard(chosen)
             return self._decided(decisions, discarded)
 
