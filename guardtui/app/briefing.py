@@ -35,7 +35,8 @@ class CommandWords:
     `evaluate` are the words that evaluate again, () if they are not known; `reading` are the
     options that say how the prompts are read. To evaluate again would be in vain if this evaluation
     `failed`: it could not be recorded, or got no verdict that was not known. Nothing is recorded
-    next if the author excludes that (`records`).
+    next if the author excludes that (`records`). `before` are the words of a command without which
+    other figures would mislead too.
     """
 
     topic: Path
@@ -44,6 +45,7 @@ class CommandWords:
     reading: tuple[str, ...] = ()
     failed: bool = False
     records: bool = True
+    before: tuple[str | Path, ...] = ()
 
 
 def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) -> Session | None:
@@ -113,6 +115,8 @@ def _next_words(
     report: ReportInput, session: Session | None, words: CommandWords
 ) -> tuple[str | Path, ...]:
     evaluation, number = report.evaluation, report.iteration
+    if words.before:
+        return words.before
     if evaluation.metrics.missing:
         return () if words.failed else words.evaluate
     if number is None and (report.doubt or words.failed or not words.records):

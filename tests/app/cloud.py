@@ -29,7 +29,6 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.applied import AppliedLog
 from guardtui.session.workspace import Workspace
 from tests.app.headless import ScriptedAuthor, TaskJobs
 from tests.http.times import JumpClock
@@ -207,11 +206,8 @@ class RemoteBench:
         self.store, self.editing = self.context.store, self.context.editing
         path = self.workspace.topic_file.path
         self.connections = Connections(self.store, self.workspace.store, self.author, options, path)
-        self.changes = ProfileChanges(self.log)
+        self.changes = ProfileChanges(path)
         self.deployment = Deployment(self.context, self.connections, self.changes)
-
-    def log(self, connection: AirsConnection) -> AppliedLog:
-        return AppliedLog(self.workspace.store, connection.key)
 
     def describe(self, description: str) -> None:
         self.editing.replace(self.session.topic.model_copy(update={"description": description}))

@@ -504,11 +504,11 @@ class AgentLoop:
     def _decided(self, decisions: IterationDecisions, decided: Iteration) -> Answer:
         session, definition = decisions.session, decisions.definition
         self._seen = SessionState(session.marks, session.pinned, definition)
-        plateau = plateau_text(session)
+        warnings = filter(None, (plateau_text(session), self._guardrail.kept_by(definition)))
         return (
             document(HISTORY, History.of([decided], session))
             | {"definition": definition.model_dump(mode="json")}
-            | _given(warnings=[plateau] if plateau else [])
+            | _given(warnings=list(warnings))
         )
 
 

@@ -211,6 +211,7 @@ def _report(
         reading,
         failed,
         records=request.record is not False,
+        before=() if run.doubt is None else run.doubt.remedy,
     )
     return with_next_command(report, session, words)
 
