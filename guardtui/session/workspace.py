@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from guardtui.domain.definition_changes import edit_names
 from guardtui.domain.prompt_reading import Reading
-from guardtui.files.change_signature import change_signature
+from guardtui.files.change_signature import Signature, change_signature
 from guardtui.files.command_lines import command_line
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
@@ -69,8 +69,8 @@ class Workspace:
         self._saved_draft: Topic | None = None
         self._saving_draft = threading.Lock()
         # Of no file: the topic file may have changed since it was read.
-        self._signature: tuple[int, int, int] | None = (0, 0, 0)
-        self._seen: tuple[int, int, int] | None = self._signature
+        self._signature: Signature = (0, 0, 0)
+        self._seen = self._signature
         if str(self.prompts_path) != "-":  # standard input is there only once
             self.store.use_prompt_file(str(self.prompts_path.resolve()))
             remember_reading(self.store, prompt_file.reading)
