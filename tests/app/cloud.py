@@ -31,6 +31,7 @@ from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from tests.app.headless import ScriptedAuthor, resting_jobs
+from tests.cli.sandbox_server import account_variables, scan_variables
 from tests.http.times import JumpClock
 from tests.tui.tax_app import ROWS
 
@@ -114,19 +115,9 @@ class Cloud:
 
     async def start(self) -> None:
         url = f"http://127.0.0.1:{await self.sandbox.start()}"
-        self.scans = {
-            "PANW_AI_SEC_API_KEY": KEY,
-            "PANW_AI_SEC_API_ENDPOINT": url,
-            "PANW_AI_SEC_PROFILE_NAME": "sandbox",
-        }
-        self.account = {
-            "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-            "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-            "PANW_MGMT_CLIENT_ID": "sandbox",
-            "PANW_MGMT_CLIENT_SECRET": "sandbox",
-            "PANW_MGMT_TSG_ID": "1",
-        }
-        self.environment = self.scans | self.account
+        profile = {"PANW_AI_SEC_PROFILE_NAME": "sandbox"}
+        self.scans = scan_variables(url) | profile
+        self.environment = account_variables(url) | profile
 
     async def stop(self) -> None:
         self.manages.set()

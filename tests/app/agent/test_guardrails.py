@@ -17,7 +17,7 @@ from guardtui.session.session import Recorder
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
 from tests.app.agent.test_loop import BETTER, FIRST, TOPIC, WORSE
-from tests.cli.sandbox_server import request, sandbox_server
+from tests.cli.sandbox_server import account_variables, request, sandbox_server
 
 SUBJECTS = ("income tax", "a tax refund", "my tax return", "bread", "dragons", "the train")
 COUNT = 60
@@ -160,16 +160,7 @@ async def test_engine_makes_no_experiments(files: AgentFiles) -> None:
 @pytest.fixture
 def account(service: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the URL of the sandbox, whose account is in the environment."""
-    variables = {
-        "PANW_AI_SEC_API_KEY": "sandbox-key",
-        "PANW_AI_SEC_API_ENDPOINT": service,
-        "PANW_MGMT_ENDPOINT": f"{service}/aisec",
-        "PANW_MGMT_TOKEN_ENDPOINT": f"{service}/oauth2/access_token",
-        "PANW_MGMT_CLIENT_ID": "sandbox",
-        "PANW_MGMT_CLIENT_SECRET": "sandbox",
-        "PANW_MGMT_TSG_ID": "1",
-    }
-    for name, value in variables.items():
+    for name, value in account_variables(service).items():
         monkeypatch.setenv(name, value)
     return service
 
