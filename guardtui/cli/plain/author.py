@@ -15,6 +15,9 @@ from guardtui.cli.output import write
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 
+ANSWERS = {"y": "y", "yes": "y", "n": "n", "no": "n"}
+"""Words that answer a question, and the key of each."""
+
 _CANCEL = ("n", "Cancel")
 _NOTHING_SENT = "Cancel, nothing is sent"
 
@@ -98,8 +101,7 @@ class PlainAuthor:
                 self.is_interrupted = isinstance(end, KeyboardInterrupt)
                 self.say("Not answered.")
                 return None
-            word = line.lower()
-            word = {"yes": "y", "no": "n"}.get(word, word)
+            word = ANSWERS.get(line.lower(), line.lower())
             if word in keys:
                 return word
             if not self.is_typing:

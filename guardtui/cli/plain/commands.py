@@ -15,8 +15,8 @@ from guardtui.app.reporting import ReportRequest
 from guardtui.app.services import Services
 from guardtui.app.task_jobs import TaskJobs
 from guardtui.cli.diagnostics import Exit, InputError, warn
-from guardtui.cli.plain.author import PlainAuthor
-from guardtui.cli.plain.texts import KINDS, Mistakes, figures_text, ideas_text
+from guardtui.cli.plain.author import ANSWERS, PlainAuthor
+from guardtui.cli.plain.texts import KINDS, PAGE, Mistakes, figures_text, ideas_text
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import did_you_mean, display_start
 from guardtui.domain.topic import (
@@ -52,6 +52,9 @@ class PlainCommands:
         word, _, rest = line.partition(" ")
         try:
             command = COMMANDS.get(word.lower())
+            if command is None and line.lower() in ANSWERS:
+                self._author.say("Nothing was asked.")
+                return
             if command is None:
                 shown = display_start(word, 60)
                 raise InputError(
@@ -172,9 +175,8 @@ class PlainCommands:
             self._listed = 0
             self._author.say("Nothing is evaluated yet." if known is None else f"{known.title}.")
         if known is not None and known.rows:
-            lines = known.lines(self._listed)
-            self._listed += len(lines)
-            self._author.say("\n".join(lines))
+            self._author.say("\n".join(known.lines(self._listed)))
+            self._listed += PAGE
 
     # --- the next step --------------------------------------------------------------------
 
@@ -205,7 +207,9 @@ class PlainCommands:
         topic, prompts = workspace.topic_file.path, workspace.prompts_path
         if idea.kind in (IdeaKind.LABEL, IdeaKind.ADD_PROMPTS):
             return f"add labelled rows to {prompts}, or: guardtui inbox --help"
-        return f"{command_line('guardtui', 'refine', topic, '--prompts', prompts)} --guardrail NAME"
+        command = command_line("guardtui", "refine", topic, "--prompts", prompts)
+        option = "guardrail NAME" if idea.kind is IdeaKind.EXPERIMENT else "writer URL#NAME"
+        return f"{command} --{option}"
 
     # --- decisions, scans, reports --------------------------------------------------------
 
