@@ -314,7 +314,7 @@ COMMANDS = {
     "redo": _Command("", "redo it", PlainCommands.redo),
     "show": _Command("", "the definition, its figures, and what was edited", PlainCommands.show),
     "mistakes": _Command(
-        "[fp|fn|broke|fixed|more|ROW]", "list prompts, or show one", PlainCommands.mistakes
+        "[fp|fn|broke|fixed|failed|more|ROW]", "list prompts, or show one", PlainCommands.mistakes
     ),
     "next": _Command("", "the best next steps", PlainCommands.next),
     "take": _Command("[N]", "take one of them, the best by default", PlainCommands.take),

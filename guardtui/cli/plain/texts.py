@@ -31,15 +31,16 @@ _SHOWN = 100  # characters of a prompt in a list
 _ALWAYS = frozenset({"rates"})  # of a forecast, whose lead has no figures
 _WHOLE = _ALWAYS | {"metrics", "definition"}
 
-_OUTCOMES = {"fp": Outcome.FP, "fn": Outcome.FN}
+_OUTCOMES = {"fp": Outcome.FP, "fn": Outcome.FN, "failed": Outcome.ERROR}
 _CHANGES = {"broke": Change.REGRESSION, "fixed": Change.FIX}
 KINDS = {
-    "fp": "false positive",
-    "fn": "false negative",
-    "broke": "regression",
-    "fixed": "fix",
+    "fp": ("false positive", ""),
+    "fn": ("false negative", ""),
+    "broke": ("regression", ""),
+    "fixed": ("fix", "fixes"),
+    "failed": ("prompt without a verdict", "prompts without a verdict"),
 }
-"""Kinds of prompts that can be listed, and their names."""
+"""Kinds of prompts that can be listed, and their names, with plurals that are not regular."""
 
 
 def figures_text(services: Services, *, whole: bool) -> str:
@@ -108,7 +109,7 @@ class Mistakes:
                 found = np.empty(0, np.intp)
             else:
                 found = np.flatnonzero(state.comparison.changes == _CHANGES[kind])
-            counts.append(count_text(len(found), KINDS[kind], *(["fixes"] * (kind == "fixed"))))
+            counts.append(count_text(len(found), *KINDS[kind]))
             rows += found.tolist()
         measured = as_text.plain(quoting(lambda quote: measured_by(evaluation.settings, quote)))
         title = f"{measured[:-1]}: {', '.join(counts)}"

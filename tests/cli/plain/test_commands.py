@@ -10,7 +10,9 @@ import pytest
 from guardtui.files.topic_files import load_topic
 from guardtui.session.session import Decision
 from guardtui.session.store import SessionStore
-from tests.cli.plain.conftest import Plain
+from tests.cli.conftest import NEGATIVE, POSITIVE
+from tests.cli.plain.conftest import FILES, Plain
+from tests.cli.test_eval_judge import Judge, named, serving
 
 
 def decisions(topic: Path) -> list[Decision]:
@@ -140,6 +142,26 @@ def test_without_a_guardrail_a_scan_shows_the_engine(plain: Plain) -> None:
     assert (result.code, result.err) == (0, "")
     assert "\nGuardrail\n1: engine\n" in result.out
     assert "The engine has measured this definition:\nMeasured by the embedded" in result.out
+
+
+def test_a_judge_scans_once_the_author_agrees(plain: Plain, folder: Path, tmp_path: Path) -> None:
+    with (folder / "prompts.csv").open("a", encoding="utf-8") as file:
+        file.write("Sourdough,true,block,tax\n")
+    judge = Judge(fails={POSITIVE[0]})
+    with serving(judge) as server:
+        files = (*FILES, *named(server))
+        home = {"GUARDTUI_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+        assert plain("scan", "n", files=files, **home).code == 0
+        assert judge.prompts == []
+        result = plain("scan", "y", "mistakes", "mistakes failed", "keep", "k", files=files, **home)
+    assert set(judge.prompts) == {*POSITIVE, *NEGATIVE, "Sourdough"}
+    assert "\ny: Scan\nn: Cancel, nothing is sent\n" in result.out
+    assert "Judge #1: 10 of 11 prompts have a verdict, 1 failed (" in result.out
+    assert result.code == 3  # a scan that failed for a prompt is no pass
+    assert "error: Judge #1: 10 of 11 prompts have a verdict, 1 failed" in result.err
+    assert "1. line 12, FN, reason: no: About Sourdough: Sourdough\n" in result.out
+    assert ": 1 prompt without a verdict.\n1. line 2, no verdict, " in result.out
+    assert "m: Scan those first\nk: Keep anyway\nn: Cancel\n" in result.out
 
 
 def test_help_lists_every_command(plain: Plain) -> None:

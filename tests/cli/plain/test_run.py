@@ -202,3 +202,38 @@ def test_edits_come_back_after_a_signal(
     result = run_process(*STATIC, *FILES, piped=b"show\n")
     assert "Your unsaved edits are back" in result.out
     assert "\nname: Taxes\n" in result.out
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_an_interrupt_cancels_a_scan_and_another_one_quits(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    pytest.importorskip("aiohttp")
+    from tests.cli.sandbox_server import request, sandbox_server
+    from tests.cli.terminal import Terminal
+
+    with sandbox_server() as url:
+        request(f"{url}/_sandbox/faults", {"faults": ["timeout@sync=after:3"]})
+        variables = {
+            **environment,
+            "HOME": str(folder),
+            "PANW_AI_SEC_API_KEY": "sandbox-key",
+            "PANW_AI_SEC_API_ENDPOINT": url,
+        }
+        terminal = Terminal(folder, variables, *STATIC, *FILES, "--guardrail", "airs:sandbox")
+        terminal.type("scan\r")
+        terminal.expect("Scan with AIRS")
+        terminal.type("perhaps\r")
+        terminal.expect("Answer y or n.")
+        terminal.type("y\r")
+        terminal.expect("AIRS: scanning ")  # a line of progress
+        os.write(terminal.handle, b"\x03")
+        terminal.expect("stopped")
+        terminal.type("name Taxes\r")
+        terminal.expect("Edited: name changed.")
+        told = terminal.leave("\x03")
+        terminal.close()
+    assert "topic.yaml is as it was: your edits come back" in told
+    assert "interrupted" in told
+    assert terminal.process.returncode == 130
