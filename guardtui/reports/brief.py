@@ -227,6 +227,9 @@ class BriefData:
     intervals: BriefIntervals
     judgement: BriefJudgement
     complete: Annotated[bool, Field(description="Whether every prompt has a verdict.")]
+    unlabelled: Annotated[
+        Count, Field(description="Prompts that wait for a label: they are in no figure.")
+    ]
     cautions: Annotated[tuple[str, ...], Field(description="Why the figures may mislead.")]
     ideas: Annotated[
         tuple[BriefIdea, ...] | None,
@@ -343,6 +346,7 @@ def _brief(report: ReportInput, size: _Size) -> BriefData:
         intervals=_intervals(report),
         judgement=BriefJudgement(judgement.code, judgement.text),
         complete=not metrics.missing,
+        unlabelled=report.waiting,
         cautions=tuple(_start(caution, _NAME) for caution in _cautions(report)),
         ideas=ideas and ideas[: size.ideas],
         no_ideas=_start(no_ideas, _NAME) or None,

@@ -370,7 +370,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         definition=report.topic,
         companions=report.companions,
         sample=report.sample,
-        unlabelled=0 if report.prompts is None else len(report.prompts.waiting),
+        unlabelled=report.waiting,
         topic_fingerprint=report.topic.fingerprint,
         prompt_set_fingerprint=evaluation.prompt_set,
         iterations=[_iteration(iteration) for iteration in report.iterations],
