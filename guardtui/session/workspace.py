@@ -22,7 +22,7 @@ from guardtui.session.prompt_file import (
     usual_reading,
 )
 from guardtui.session.session import Decision, Iteration, Recorder, Session
-from guardtui.session.store import DecidedElsewhereError, Draft, SessionStore, StoreError
+from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.session.topic_places import usual_prompts
 
 if TYPE_CHECKING:
@@ -214,19 +214,25 @@ class Workspace:
         return edit_names(origin, self.session.topic)
 
     def write(
-        self, evaluation: Evaluation, decision: Decision, forecast: ForecastBefore | None = None
+        self,
+        evaluation: Evaluation,
+        decision: Decision,
+        forecast: ForecastBefore | None = None,
+        *,
+        first: bool = False,
     ) -> Iteration:
         """Write an iteration to the session's file, durably, without changing the session.
 
-        `forecast` is the forecast made before the scan. May run in a worker. Raises StoreError.
+        `forecast` is the forecast made before the scan; `first` as in `add_iteration`. May run in a
+        worker. Raises StoreError.
         """
         planned = self.session.next_iteration(evaluation, decision, now())
         planned = replace(planned, forecast=forecast, by=self.by)
-        return self._noted(self.store.add_iteration(planned))
+        return self._noted(self.store.add_iteration(planned, first=first))
 
-    def write_completed(self, iteration: Iteration) -> Iteration:
+    def write_completed(self, iteration: Iteration, *, first: bool) -> Iteration:
         """Write further verdicts of an iteration; returns it as stored. As `write`."""
-        return self._noted(self.store.complete_iteration(iteration))
+        return self._noted(self.store.complete_iteration(iteration, first=first))
 
     def write_decision(self, iteration: Iteration, decision: Decision) -> Iteration:
         """Write the decision on an iteration. As `write`.
@@ -235,14 +241,7 @@ class Workspace:
         """
         # What is the best, and so what is progress, depends on them.
         kept = [one.number for one in self.session.iterations if one.decision is Decision.KEEP]
-        decided = self.store.decide(iteration.number, decision, iteration.decision, kept)
-        if decided is not decision:
-            raise DecidedElsewhereError(self.topic_file.path, [iteration.number], decided.value)
-        return self._noted(replace(iteration, decision=decision))
-
-    def write_kept_unless_decided(self, iteration: Iteration) -> Iteration:
-        """Write that an iteration is kept, unless somebody decided; as stored. As `write`."""
-        decision = self.store.decide(iteration.number, Decision.KEEP, Decision.UNDECIDED)
+        self.store.decide(iteration.number, decision, iteration.decision, kept)
         return self._noted(replace(iteration, decision=decision))
 
     def write_discarded(self, evaluation: Evaluation, recorded: Iteration | None) -> Iteration:
