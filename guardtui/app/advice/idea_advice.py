@@ -130,12 +130,9 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     )
     lines += [f"· {display_start(str(prompts.prompts[row]), _SHOWN)}" for row in rows]
     these = f"these {len(rows)}" if len(rows) > 1 else "this one"
-    step = f"about {need.more} more labels like {these} would decide"
-    if waiting := len(prompts.waiting):
-        step = f"label prompts ({waiting:,} wait)"
     return Idea(
         IdeaKind.LABEL,
-        f"Not sure yet: {step}",
+        f"Not sure yet: about {need.more} more labels like {these} would decide",
         detail="\n".join(lines),
         keys=tuple(prompts.keys[np.array(rows)].tolist()),
         labels=need.more,
