@@ -156,16 +156,18 @@ class SessionStore:
     def complete_iteration(self, iteration: Iteration) -> Iteration:
         """Update an iteration that has received more verdicts; returns it as stored.
 
-        Verdicts and a decision that another process added meanwhile are kept.
+        Verdicts and a decision that another process added meanwhile are kept. It may be on other
+        prompts now.
         """
-        from guardtui.session.evaluation_codec import values_of
+        from guardtui.domain.comparison import verdicts_for
 
         with self.transaction() as database:
             stored = next(iter(self._read_from(database, "AND number = ?", iteration.number)), None)
             if stored is not None:
                 evaluation = iteration.evaluation
                 if stored.completions != iteration.completions:
-                    merged = stored.evaluation.verdicts.completed(evaluation.verdicts)
+                    theirs = verdicts_for(stored.evaluation, evaluation.keys)
+                    merged = theirs.completed(evaluation.verdicts)
                     evaluation = replace(evaluation, verdicts=merged)
                 iteration = replace(
                     iteration,
@@ -173,15 +175,37 @@ class SessionStore:
                     evaluation=evaluation,
                     completions=stored.completions + 1,
                 )
-            values = values_of(iteration.evaluation) | {"completions": iteration.completions}
-            changes = ", ".join(
-                f"{name} = ?" for name in values
-            )  # column names are constants of this module
-            database.execute(
-                f"UPDATE iteration SET {changes} WHERE session = ? AND number = ?",  # noqa: S608
-                (*values.values(), self._session, iteration.number),
-            )
+            self._update(database, iteration)
         return iteration
+
+    def replace_evaluation(self, iteration: Iteration) -> Iteration | None:
+        """Replace the evaluation of an iteration; returns it as stored.
+
+        None if another process decided on it or changed it since it was read; nothing has changed
+        then.
+        """
+        with self.transaction() as database:
+            stored = next(iter(self._read_from(database, "AND number = ?", iteration.number)), None)
+            known = iteration.decision, iteration.completions
+            if stored is None or (stored.decision, stored.completions) != known:
+                return None
+            iteration = replace(iteration, completions=iteration.completions + 1)
+            self._update(database, iteration)
+        return iteration
+
+    def _update(self, database: sqlite3.Connection, iteration: Iteration) -> None:
+        from guardtui.session.evaluation_codec import values_of
+
+        values = values_of(iteration.evaluation) | {
+            "prompt_set": iteration.evaluation.prompt_set,
+            "recorded_by": iteration.by.value,
+            "completions": iteration.completions,
+        }
+        changes = ", ".join(f"{name} = ?" for name in values)  # constants of this module
+        database.execute(
+            f"UPDATE iteration SET {changes} WHERE session = ? AND number = ?",  # noqa: S608
+            (*values.values(), self._session, iteration.number),
+        )
 
     def iterations(self) -> list[Iteration]:
         """Return all iterations of this topic file, oldest first."""

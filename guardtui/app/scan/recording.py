@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from guardtui.app.scan.record import iteration_of, keeps
+from guardtui.app.scan.record import iteration_of, keeps, logged_of
+from guardtui.domain.comparison import verdicts_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompt_reading import Reading
@@ -55,7 +56,11 @@ def record_evaluation(
         store.keep_template(*files.template)
     iterations = store.iterations()
     session = Session(evaluation.topic, iterations)
-    known = _agreeing(iterations, evaluation) or iteration_of(session, evaluation)
+    known = (
+        _agreeing(iterations, evaluation)
+        or iteration_of(session, evaluation)
+        or logged_of(iterations, evaluation)
+    )
     if known is None:
         keep = keeps(session, evaluation, None) and _is_own(files, evaluation)
         decision = Decision.KEEP if keep else Decision.UNDECIDED
@@ -63,12 +68,12 @@ def record_evaluation(
             session.next_iteration(evaluation, decision, now()), forecast=forecast, by=by
         )
         return store.add_iteration(planned), True
-    verdicts = known.evaluation.verdicts
+    verdicts = verdicts_for(known.evaluation, evaluation.keys)
     more = is_answered(evaluation.verdicts.triggered) & ~is_answered(verdicts.triggered)
     if not more.any():
         return known, False
     merged = replace(evaluation, verdicts=verdicts.completed(evaluation.verdicts))
-    iteration = store.complete_iteration(replace(known, evaluation=merged))
+    iteration = store.complete_iteration(replace(known, evaluation=merged, by=known.by.completed))
     if keeps(session, iteration.evaluation, known) and _is_own(files, evaluation):
         decision = store.decide(iteration.number, Decision.KEEP, Decision.UNDECIDED)
         iteration = replace(iteration, decision=decision)

@@ -44,7 +44,7 @@ from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.session import Decision
 from guardtui.session.session_file import session_file
-from guardtui.session.store import StoreError
+from guardtui.session.store import SessionStore, StoreError
 
 if TYPE_CHECKING:
     from guardtui.cli.eval.flip_rounds import FlipRounds
@@ -153,6 +153,7 @@ def _report(
         begin=None if rounds is None else rounds.begin,
         guardrail_words=request.guardrail_words,
     )
+    job = _with_logged(request, run, job)
     evaluation, fit = _evaluated(request, run, job)
     say_notes(prompts, evaluation)
     forecast, engine = None, run.engine or LocalScanner()
@@ -307,6 +308,30 @@ def _rows_in_doubt(
         f"{guardrail_text(guardrail.settings)}; the others are not asked"
     )
     return rows
+
+
+def _with_logged(request: EvalRequest, run: ScanRun, job: ScanJob) -> ScanJob:
+    """Return the job without the prompts whose verdicts a log of production has, if any.
+
+    All are asked with --fresh, in several epochs, and in a check of likely flips.
+    """
+    if not run.remote or request.options.fresh or job.epochs is not None or job.begin is not None:
+        return job
+    from guardtui.app.scan.record import logged_part
+    from guardtui.domain.verdicts import is_answered
+    from guardtui.session.report_reader import has_iterations
+
+    if not has_iterations(job.topic_path):
+        return job
+    iterations = SessionStore(job.topic_path, reading=True).iterations()
+    logged = logged_part(iterations, run.guardrail, job.topic, job.prompts)
+    if logged is None:
+        return job
+    known = is_answered(logged.verdicts.triggered)
+    rows = np.arange(len(known)) if job.rows is None else job.rows
+    count = count_text(int(known[rows].sum()), "verdict")
+    note(f"{count} of production, from a log, are used: --fresh asks again")
+    return replace(job, rows=rows[~known[rows]], onto=logged)
 
 
 def _companions(request: EvalRequest, topic: Topic) -> Companions:
