@@ -175,7 +175,8 @@ class ScanPlanning:
         )
         self._results.prediction = estimate.prediction
         if not request.flips:
-            return replace(estimate, onto=onto)
+            logged = 0 if onto is None or request.missing else onto.metrics.total
+            return replace(estimate, onto=onto, cost=replace(estimate.cost, logged=logged))
         settings = with_epochs(estimate.settings, epochs)
         if onto is not None and onto.settings.guardrail != settings.guardrail:
             onto = None  # of another judge

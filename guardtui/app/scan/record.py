@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,7 @@ from guardtui.session.history import (
     add_measured,
     read_measured,
 )
+from guardtui.session.report_reader import has_iterations
 from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.store import SessionStore, StoreError
 from guardtui.session.workspace import Workspace, now
@@ -103,6 +105,22 @@ def logged_part(
         return None
     verdicts = verdicts_for(known.evaluation, prompts.keys)
     return replace(empty, verdicts=verdicts) if is_answered(verdicts.triggered).any() else None
+
+
+def logged_in_session(
+    path: Path, guardrail: Guardrail, topic: Topic, prompts: PromptSet
+) -> tuple[Evaluation, NDArray[np.intp]] | None:
+    """Return `logged_part` by the session of a topic file, and the other rows (intp), or None.
+
+    Raises StoreError.
+    """
+    if not has_iterations(path):
+        return None
+    iterations = SessionStore(path, reading=True).iterations()
+    logged = logged_part(iterations, guardrail, topic, prompts)
+    if logged is None:
+        return None
+    return logged, np.flatnonzero(~is_answered(logged.verdicts.triggered))
 
 
 def is_recorded(session: Session, evaluation: Evaluation) -> bool:

@@ -44,7 +44,7 @@ from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.session import Decision
 from guardtui.session.session_file import session_file
-from guardtui.session.store import SessionStore, StoreError
+from guardtui.session.store import StoreError
 
 if TYPE_CHECKING:
     from guardtui.cli.eval.flip_rounds import FlipRounds
@@ -317,21 +317,16 @@ def _with_logged(request: EvalRequest, run: ScanRun, job: ScanJob) -> ScanJob:
     """
     if not run.remote or request.options.fresh or job.epochs is not None or job.begin is not None:
         return job
-    from guardtui.app.scan.record import logged_part
-    from guardtui.domain.verdicts import is_answered
-    from guardtui.session.report_reader import has_iterations
+    from guardtui.app.scan.record import logged_in_session
 
-    if not has_iterations(job.topic_path):
+    known = logged_in_session(job.topic_path, run.guardrail, job.topic, job.prompts)
+    if known is None:
         return job
-    iterations = SessionStore(job.topic_path, reading=True).iterations()
-    logged = logged_part(iterations, run.guardrail, job.topic, job.prompts)
-    if logged is None:
-        return job
-    known = is_answered(logged.verdicts.triggered)
-    rows = np.arange(len(known)) if job.rows is None else job.rows
-    count = count_text(int(known[rows].sum()), "verdict")
+    logged, rest = known
+    rows = rest if job.rows is None else job.rows[np.isin(job.rows, rest)]
+    count = count_text(logged.metrics.total, "verdict")
     note(f"{count} of production, from a log, are used: --fresh asks again")
-    return replace(job, rows=rows[~known[rows]], onto=logged)
+    return replace(job, rows=rows, onto=logged)
 
 
 def _companions(request: EvalRequest, topic: Topic) -> Companions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ pytest.importorskip("aiohttp")
 from guardtui.app.agent.errors import AgentError
 from guardtui.app.agent.loop import AgentFiles, AgentLoop, Wording
 from guardtui.app.guardrails.named import find_guardrail
+from guardtui.app.labels.inbox import Inbox
+from guardtui.app.labels.logged_verdicts import add_logged, record_logged
+from guardtui.files.prompt_logs import PromptLog
 from guardtui.session.session import Recorder
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
@@ -200,6 +204,28 @@ async def test_edit_is_deployed_before_it_is_measured_and_only_with_leave(
         await read_only.evaluate()
     again = await read_only.evaluate(description=BETTER)
     assert (again["calls_left"], "warnings" in again) == (1000, False)
+    await loop.close()
+
+
+async def test_prompts_with_a_verdict_of_production_cost_no_calls(
+    files: AgentFiles, account: str
+) -> None:
+    (files.topic.parent / "log.jsonl").write_text(
+        "\n".join(
+            json.dumps({"prompt": f"{SUBJECTS[row % 6]} {row}", "triggered": row % 6 < 3})
+            for row in range(20)
+        )
+    )
+    inbox = Inbox.of_topic(files.topic, files.prompts)
+    add_logged(inbox, files.topic, PromptLog(files.topic.parent / "log.jsonl"), "airs:sandbox")
+    (logged,) = record_logged(inbox, files.topic)
+    assert logged.evaluation.metrics.total == 20
+    loop = on_profile(files)
+    first = await loop.evaluate()
+    (recorded,) = SessionStore(files.topic).iterations()
+    assert (recorded.by, recorded.evaluation.metrics.missing) == (Recorder.COMPLETED_LOG, 0)
+    assert first["complete"]
+    assert 1000 - first["calls_left"] < COUNT
     await loop.close()
 
 
