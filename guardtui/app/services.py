@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from guardtui.advice.judgement import Judgement, judge
 from guardtui.app.advice.idea_advice import IdeaAdvice, PromptSurveys
 from guardtui.app.advice.refinement import Refinements
 from guardtui.app.advice.wording_trials import WordingTrials
@@ -33,6 +34,7 @@ from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.scan.record import MeasuredDefinitions, ScanResults
 from guardtui.app.scan.run import UNDER_WAY, Scans
 from guardtui.app.state import AppState, with_session
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import (
     FITTED,
     SHIPPED,
@@ -153,6 +155,18 @@ class Services:
         """The newest state."""
         return self.store.state
 
+    def judgement(self, state: AppState, evaluation: Evaluation) -> Judgement:
+        """Return what the figures of the shown `evaluation` are worth."""
+        baseline = self.session.baseline
+        return judge(
+            evaluation,
+            state.comparison,
+            None if baseline is None else baseline.number,
+            discards=self.session.discards_in_a_row,
+            partial=state.partial,
+            forecast=state.forecast,
+        )
+
     @property
     def guardrail_in_use(self) -> bool:
         """Whether a scan or an experiment is under way."""
@@ -213,7 +227,7 @@ class Services:
             if taken:
                 self.workspace.take_draft()
                 self.editing.published()
-            else:
+            elif taken is not None:
                 self.workspace.refuse_draft()
 
     async def let_go(self, name: str) -> bool:

@@ -31,7 +31,7 @@ from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.applied import AppliedLog
 from guardtui.session.workspace import Workspace
-from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.app.headless import ScriptedAuthor, resting_jobs
 from tests.http.times import JumpClock
 from tests.tui.tax_app import ROWS
 
@@ -202,7 +202,7 @@ class RemoteBench:
     def __init__(self, topic_path: Path, options: RemoteOptions, *answers: Any) -> None:
         self.workspace = Workspace.open(topic_path)
         self.session = self.workspace.session
-        self.author, self.jobs = ScriptedAuthor(list(answers)), TaskJobs()
+        self.author, self.jobs = ScriptedAuthor(list(answers)), resting_jobs()
         self.context = Context.of(self.workspace, LocalScanner("static"), self.author, self.jobs)
         self.store, self.editing = self.context.store, self.context.editing
         path = self.workspace.topic_file.path

@@ -46,8 +46,8 @@ SoFar: TypeAlias = Callable[[Evaluation], object]
 class CallBudget:
     """Calls of the guardrail that are allowed, 0 for none, and those that were made.
 
-    A scan begins only if its prompts are within them; retries and the probes of a deployed
-    definition are counted afterwards.
+    A scan begins only if its prompts are within them; retries and the probes of deployed
+    definitions, those of an experiment too, are counted afterwards.
     """
 
     most: int = 0

@@ -346,6 +346,7 @@ def record_logged(inbox: Inbox, topic: Path) -> tuple[Iteration, ...]:
     except PromptSetError:  # labels of one class only, until more are labelled
         return ()
     store = SessionStore(topic)
+    store.use_prompt_file(str(inbox.set_path.resolve()))
     recorded = (_record(store, source, said, prompts) for source, said in answers.items())
     return tuple(iteration for iteration in recorded if iteration is not None)
 

@@ -10,6 +10,7 @@ from guardtui.app.labels.logged_verdicts import VerdictSources
 from guardtui.app.labels.sitting import Sitting
 from guardtui.config import load_config
 from guardtui.domain.topic import Topic
+from guardtui.scanners.base import Report
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.labels.screen import LabelScreen
 from guardtui.tui.system.terminal import run_in_terminal
@@ -22,15 +23,15 @@ class LabelApp(BaseApp):
     def __init__(self, inbox: Inbox, topic: Topic, sources: VerdictSources) -> None:
         super().__init__(load_config())
         self._inbox, self._topic, self._sources = inbox, topic, sources
-        self.queue = LabelScreen(topic.name, self._begin)
+        self.queue = LabelScreen(topic, self._begin)
 
     def on_mount(self) -> None:
         super().on_mount()
         self.push_screen(self.queue, lambda _: self.exit(0))
 
-    async def _begin(self) -> Sitting:
+    async def _begin(self, report: Report) -> Sitting:
         return await asyncio.to_thread(
-            sitting_of_topic, self._inbox, self._topic, self.config.encoder, self._sources
+            sitting_of_topic, self._inbox, self._topic, self.config.encoder, report, self._sources
         )
 
 

@@ -315,8 +315,10 @@ class MainScreen(Screen[None]):
             self.app.exit(0)
             return
         workspace = self.services.workspace
+        from rich.text import Text
+
+        from guardtui.app.leaving import exit_report
         from guardtui.app.ports import Confirm
-        from guardtui.tui.main.exit_report import exit_report
 
         await self.services.editing.finish_typing()
         await self.services.experiments.finish()
@@ -332,7 +334,7 @@ class MainScreen(Screen[None]):
             if not await self.window.ask(question):
                 return
         await self.services.engine.close()
-        self.app.exit(0, message=exit_report(workspace, self.state))
+        self.app.exit(0, message=Text(exit_report(workspace, self.state)))
 
     def terminate(self, code: int) -> None:
         """Quit at once on a signal; the draft is saved first."""
@@ -357,7 +359,7 @@ class MainScreen(Screen[None]):
         now = self._opening.now
         if not isinstance(now, FirstLook) or not now.drafted:
             return None
-        from guardtui.tui.main.exit_report import edits_kept
+        from guardtui.app.leaving import edits_kept
 
         return edits_kept(now.path)
 

@@ -98,7 +98,7 @@ def badge_text(state: AppState) -> str:
 
 def badge_style(settings: ScannerSettings) -> str:
     """Return the style of the badge: embedded engine, forecast or guardrail."""
-    styles = {ENGINE: "bold $text-warning", FORECAST: "bold $text-accent"}
+    styles = {ENGINE: "bold", FORECAST: "bold $text-accent"}
     return styles.get(settings.kind, "bold $text-success")
 
 
@@ -128,7 +128,6 @@ class MetricsPane(VerticalScroll):
 
     def watch_dashboard(self, shown: Dashboard | None) -> None:
         kind = "" if shown is None else shown.evaluation.settings.kind
-        self.set_class(kind == ENGINE, "-engine")
         self.set_class(kind == FORECAST, "-forecast")
         self.set_class(kind not in ("", ENGINE, FORECAST), "-guardrail")
         self._draw()

@@ -44,7 +44,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.scan_order import IN_DOUBT
 from guardtui.session.session import Decision
 from tests.app.bench import Bench, like_labels, written
-from tests.app.headless import Loop, TaskJobs
+from tests.app.headless import Loop, resting_jobs
 from tests.guardrails import airs_settings, engine_settings
 
 NONE = np.zeros(0, np.intp)
@@ -245,7 +245,7 @@ def test_an_edit_that_the_forecast_rejects_comes_last(tmp_path: Path) -> None:
 
 
 def opened(path: Path) -> Loop:
-    return Loop(path, jobs=TaskJobs(idle=("measured",)))
+    return Loop(path, jobs=resting_jobs("measured"))
 
 
 def advises(monkeypatch: pytest.MonkeyPatch, change: Callable[[Topic], Topic]) -> list[Topic]:

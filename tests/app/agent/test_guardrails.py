@@ -183,6 +183,11 @@ def on_profile(files: AgentFiles, *, calls: int = 1000, writes: bool = True) -> 
     return AgentLoop(files, guardrail, encoder="static", writes=writes, calls=calls)
 
 
+def scans(url: str) -> int:
+    """Return the number of scans that the sandbox has got, probes included."""
+    return sum(request(f"{url}/_sandbox/stats")[1]["endpoints"]["sync"].values())
+
+
 async def test_edit_is_deployed_before_it_is_measured_and_only_with_leave(
     files: AgentFiles, account: str
 ) -> None:
@@ -248,10 +253,14 @@ async def test_edit_is_not_measured_where_the_profile_cannot_be_looked_up(
         await loop.evaluate(description=BETTER)
 
 
-async def test_experiment_leaves_the_profile_as_it_was(files: AgentFiles, account: str) -> None:
+async def test_experiment_leaves_the_profile_as_it_was_and_counts_its_probes(
+    files: AgentFiles, account: str
+) -> None:
     loop = on_profile(files)
-    await loop.evaluate()
+    before = (await loop.evaluate())["calls_left"]
+    sent = scans(account)
     answer = await loop.experiment([Wording(BETTER)])
     assert answer["candidates_tried"] > 0
+    assert answer["calls"] < before - answer["calls_left"] == scans(account) - sent
     assert (await loop.evaluate())["calls_left"] == answer["calls_left"]  # still deployed
     await loop.close()
