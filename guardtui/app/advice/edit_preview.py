@@ -15,7 +15,8 @@ from guardtui.app.scan.record import ScanResults
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.comparison import Comparison, compare
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import count_text, rate_text
+from guardtui.domain.metrics import RATE_TITLES
 from guardtui.domain.operating_point import LABELS_AT_LEAST, is_fitted
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -61,6 +62,28 @@ class EditPreview:
             for forecast in self.forecasts
         ]
         return expected[0], expected[1]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What the screen will show, in sentences: rates, fixes and regressions, what leaves."""
+        sides, about = self.rates, "" if self.forecasts is None else "≈"
+        rates = "   ".join(
+            f"{RATE_TITLES[name]} " + " → ".join(about + rate_text(side[name]) for side in sides)
+            for name in RATES
+        )
+        comparison = self.comparison
+        counts = f"{comparison.fixes} fixed · {comparison.regressions} broke"
+        prompts = count_text(len(self.prompts), "prompt")
+        lines = [rates, f"{counts}, against the definition in the editor, on {prompts}"]
+        if out := len(self.taken_out):
+            several = out > 1
+            become = f"{out} prompts become examples" if several else "1 prompt becomes an example"
+            they, them = ("they", "them") if several else ("it", "it")
+            lines.append(
+                f"{become}: {they} would always match, so {they} leave{'' if several else 's'} the "
+                f"prompt file. These figures are without {them}."
+            )
+        return (*lines, f"⚠ {self.note}") if self.note else tuple(lines)
 
 
 class EditPreviews:

@@ -68,11 +68,8 @@ _ROUNDED = 10  # labels: the number is an estimate
 _SHOWN = 100  # characters of a prompt
 
 
-_FROM_INBOX = "Enter opens the queue of the inbox, with the prompts most like them first."
-_FROM_LOGS = (
-    "Prompts like them are in your logs: 'guardtui inbox add LOG', or File in the menu, takes them "
-    "in. Enter shows these in the table, where I adds one like the selected one."
-)
+_FROM_INBOX = "The queue of the inbox has the prompts most like them first."
+_FROM_LOGS = "Prompts like them are in your logs: 'guardtui inbox add LOG' takes them in."
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +147,10 @@ def mistake_step(mistakes: int, note: str) -> Idea:
     """Return the step of looking at one mistake after the other; `note` says why no edit is one."""
     return Idea(
         IdeaKind.MISTAKES,
-        "No edit is sure to help yet: w on a mistake shows what would fix it",
-        detail=(f"{note}.\n" if note else "")
-        + (
-            f"{count_text(mistakes, 'mistake')} stand in the results. w on one of them says why it "
-            "is judged so, and which edits of the examples would correct it, with what else they "
-            "fix and break. e makes a missed prompt an example."
-        ),
+        "No edit is sure to help yet: look at one mistake, and what would fix it",
+        detail=(f"{note}. " if note else "")
+        + f"Of {count_text(mistakes, 'mistake')} each may have edits that correct it, with what "
+        "else they fix and break.",
     )
 
 

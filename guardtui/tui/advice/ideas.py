@@ -69,6 +69,10 @@ _EXPLAINED = {
         "prompt, and only as long as their effect is open. The number of calls is asked first, and "
         "an edit is offered for keeping if the guardrail's own verdicts show that it helps.\n"
     ),
+    IdeaKind.MISTAKES: (
+        "In the results, w on a mistake says why the prompt is judged so, and which edits of the "
+        "examples would correct it; e makes a missed prompt an example.\n"
+    ),
     IdeaKind.WORDINGS: (
         "The model is shown the definition and at most half of the mistakes, in one call. Its "
         "wordings are measured like other edits, without the prompts that it saw, and added to "
@@ -164,7 +168,8 @@ def idea_text(current: Topic, idea: Idea) -> Text:
     """Return an idea in full, an edit with its changes word by word."""
     proposal = idea.proposal
     if proposal is None:
-        return Text(f"{idea.detail}\n" if idea.detail else _EXPLAINED[idea.kind])
+        parts = filter(None, (idea.detail, _EXPLAINED.get(idea.kind, "")))
+        return Text("\n".join(parts))
     expected = " on other prompts" if proposal.gain.likely else ""
     text = Text(f"Coverage {proposal.gain_text}{expected}.\n")
     if proposal.forecast is not None:

@@ -44,7 +44,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.scan_order import IN_DOUBT
 from guardtui.session.session import Decision
 from tests.app.bench import Bench, like_labels, written
-from tests.app.headless import Loop, TaskJobs
+from tests.app.headless import Loop, resting_jobs
 from tests.guardrails import airs_settings, engine_settings
 
 NONE = np.zeros(0, np.intp)
@@ -246,7 +246,7 @@ def test_an_edit_that_the_forecast_rejects_comes_last(tmp_path: Path) -> None:
 
 
 def opened(path: Path) -> Loop:
-    return Loop(path, jobs=TaskJobs(idle=("measured",)))
+    return Loop(path, jobs=resting_jobs("measured"))
 
 
 def advises(monkeypatch: pytest.MonkeyPatch, change: Callable[[Topic], Topic]) -> list[Topic]:
@@ -565,8 +565,8 @@ def test_an_edit_that_raises_coverage_nowhere_is_not_offered(tmp_path: Path) -> 
 
 def test_where_nothing_is_sure_to_help_the_mistakes_are_looked_at() -> None:
     idea = mistake_step(3, "Nothing measured helps: 9 definitions tried")
-    assert idea.line == "No edit is sure to help yet: w on a mistake shows what would fix it"
-    assert idea.detail.startswith("Nothing measured helps: 9 definitions tried.\n3 mistakes stand")
+    assert idea.line == "No edit is sure to help yet: look at one mistake, and what would fix it"
+    assert idea.detail.startswith("Nothing measured helps: 9 definitions tried. Of 3 mistakes")
 
 
 def test_so_many_labels_do_halve_the_error_of_a_gain(tmp_path: Path) -> None:
