@@ -183,6 +183,30 @@ class Forecasting:
         scans = self._scans()
         return self._forecaster(scans, prompts, self._engine.scanner, stopped) if scans else None
 
+    def beside(
+        self,
+        topics: tuple[Topic, Topic],
+        prompts: PromptSet,
+        scanner: LocalScanner,
+        stopped: Stopped = lambda: False,
+    ) -> tuple[Forecast, Forecast] | None:
+        """Forecast two definitions on other prompts than those shown, with their own `scanner`.
+
+        Returns None if there are too few verdicts, or if stopped. Blocks. Raises ScannerError.
+        """
+        scans = self._scans()
+        if not scans:
+            return None
+        try:
+            settings = guardrails(scans)[0]
+            forecaster = fit(scans, settings, prompts, EngineReader(scanner), stopped=stopped)
+        except ForecastError:
+            return None
+        if forecaster is None:
+            return None
+        before, after = (forecaster.forecast(topic, stopped) for topic in topics)
+        return None if before is None or after is None else (before, after)
+
     def _forecaster(
         self,
         scans: tuple[Evaluation, ...],
