@@ -235,13 +235,14 @@ class LabelQueue:
             start = "" if decision is AuditedDifference.OPEN else "enough: "
             return f"{start}{decision}: coverage {figures}"
         coverage = self.rates().coverage
-        shown = f"coverage in production {coverage.value:.2f} [{coverage.low:.2f} – "
-        shown += f"{coverage.high:.2f}]"
+        shown = f"coverage {coverage.value:.2f} [{coverage.low:.2f} – {coverage.high:.2f}]"
+        reached = ""
         for half_width in HALF_WIDTHS:
             if coverage.half_width > half_width:
                 more = labels_until(self._counts(self.look), half_width)
                 needed = "all" if more is None else f"about {more} more"
-                return f"{shown}: {needed} and the interval is ±{half_width:.2f}"
+                return f"{reached}{shown}; {needed} for ±{half_width:.2f}"
+            reached = f"enough for ±{half_width:.2f}: "
         return f"enough: {shown}"
 
     @property

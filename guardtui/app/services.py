@@ -42,7 +42,6 @@ from guardtui.domain.operating_point import (
     require_classes,
 )
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.applied import AppliedLog
 from guardtui.session.own_metrics import OwnMetric
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
@@ -95,9 +94,7 @@ class Services:
         self.lint = DefinitionLint(context)
         results = ScanResults(context, self.connections)
         self.preview = Preview(context, self.evaluations, self.forecasting, results)
-        self.changes = ProfileChanges(
-            lambda connection: AppliedLog(workspace.store, connection.key)
-        )
+        self.changes = ProfileChanges(path)
         self.deployment = Deployment(context, self.connections, self.changes)
         self.scans = Scans(
             context, self.connections, self.deployment, self.forecasting, results, self.preview

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -62,6 +62,15 @@ class Iteration:
     forecast: ForecastBefore | None = None
     by: Recorder = Recorder.APP
     completions: int = 0
+
+
+def is_first_complete(evaluation: Evaluation, others: Iterable[Iteration]) -> bool:
+    """Return whether no other scan by the same kind of guardrail is complete or kept."""
+    return not evaluation.metrics.missing and not any(
+        other.decision is Decision.KEEP or not other.evaluation.metrics.missing
+        for other in others
+        if other.evaluation.settings.kind == evaluation.settings.kind
+    )
 
 
 def recorded_forecasts(iterations: Sequence[Iteration]) -> dict[int, ForecastBefore]:

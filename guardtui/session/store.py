@@ -124,13 +124,16 @@ class SessionStore:
 
     # --- iterations -----------------------------------------------------------------------
 
-    def add_iteration(self, iteration: Iteration) -> Iteration:
-        """Record an iteration durably; returns it with the number it got."""
+    def add_iteration(self, iteration: Iteration, *, first: bool = False) -> Iteration:
+        """Record an iteration durably; returns it with the number it got.
+
+        One that is kept as the `first` complete one is undecided if another program was first.
+        """
         from guardtui.session.evaluation_codec import pack_forecast, values_of
+        from guardtui.session.session import Decision, is_first_complete
 
         values = {
             "created": iteration.created,
-            "decision": iteration.decision.value,
             "topic": iteration.evaluation.topic.model_dump_json(),
             "prompt_set": iteration.evaluation.prompt_set,
             **values_of(iteration.evaluation),
@@ -138,6 +141,9 @@ class SessionStore:
             "recorded_by": iteration.by.value,
         }
         with self.transaction() as database:
+            if first and not is_first_complete(iteration.evaluation, self._read_from(database)):
+                iteration = replace(iteration, decision=Decision.UNDECIDED)
+            values["decision"] = iteration.decision.value
             (number,) = database.execute(
                 "SELECT coalesce(max(number) + 1, 0) FROM iteration WHERE session = ?",
                 (self._session,),
@@ -153,12 +159,14 @@ class SessionStore:
             )
         return replace(iteration, number=int(number))
 
-    def complete_iteration(self, iteration: Iteration) -> Iteration:
+    def complete_iteration(self, iteration: Iteration, *, first: bool = False) -> Iteration:
         """Update an iteration that has received more verdicts; returns it as stored.
 
-        Verdicts and a decision that another process added meanwhile are kept.
+        Verdicts and a decision that another process added meanwhile stay. With `first`, an
+        undecided one is kept if no other is complete or kept.
         """
         from guardtui.session.evaluation_codec import values_of
+        from guardtui.session.session import Decision, is_first_complete
 
         with self.transaction() as database:
             stored = next(iter(self._read_from(database, "AND number = ?", iteration.number)), None)
@@ -173,7 +181,15 @@ class SessionStore:
                     evaluation=evaluation,
                     completions=stored.completions + 1,
                 )
-            values = values_of(iteration.evaluation) | {"completions": iteration.completions}
+            missing = iteration.evaluation.metrics.missing
+            if first and not missing and iteration.decision is Decision.UNDECIDED:
+                others = self._read_from(database, "AND number != ?", iteration.number)
+                if is_first_complete(iteration.evaluation, others):
+                    iteration = replace(iteration, decision=Decision.KEEP)
+            values = values_of(iteration.evaluation) | {
+                "completions": iteration.completions,
+                "decision": iteration.decision.value,
+            }
             changes = ", ".join(
                 f"{name} = ?" for name in values
             )  # column names are constants of this module
@@ -205,7 +221,9 @@ class SessionStore:
         with self.connection() as database:
             return self._read_from(database, which, *values)
 
-    def _read_from(self, database: sqlite3.Connection, which: str, *values: int) -> list[Iteration]:
+    def _read_from(
+        self, database: sqlite3.Connection, which: str = "", *values: int
+    ) -> list[Iteration]:
         from guardtui.session.evaluation_codec import COLUMNS, read_iteration
 
         rows = database.execute(
@@ -226,11 +244,11 @@ class SessionStore:
         decision: Decision,
         known: Decision | None = None,
         kept: Collection[int] | None = None,
-    ) -> Decision:
-        """Change the decision on an iteration; return the decision as it is then.
+    ) -> None:
+        """Change the decision on an iteration.
 
-        With `known`, another decision that somebody made meanwhile stays. With `kept`, raises
-        `DecidedElsewhereError` if other iterations are kept than these.
+        Raises `DecidedElsewhereError` if it is not decided as `known`, or if other iterations are
+        kept than `kept`.
         """
         with self.transaction() as database:
             if kept is not None:
@@ -245,12 +263,11 @@ class SessionStore:
                 (self._session, number),
             ).fetchone()
             if known is not None and stored != known:
-                return type(decision)(stored)
+                raise DecidedElsewhereError(self.path, [number], stored)
             database.execute(
                 "UPDATE iteration SET decision = ? WHERE session = ? AND number = ?",
                 (decision.value, self._session, number),
             )
-        return decision
 
     # --- settings -------------------------------------------------------------------------
 

@@ -183,9 +183,13 @@ def test_the_line_counts_labels_until_the_first_estimate() -> None:
 def test_the_line_names_the_labels_until_the_interval_is_narrow_and_says_enough() -> None:
     queue = LabelQueue(SCORES, [MATCHES])
     label(queue, FIRST)
-    assert "more and the interval is ±0.08" in queue.line
-    label(queue, SIZE - FIRST)
-    assert queue.line == "enough: coverage in production 0.82 [0.82 – 0.82]"
+    assert queue.line.endswith(" more for ±0.08")
+    while "for ±0.08" in queue.line[20:]:
+        label(queue, 5)
+    assert queue.line.startswith("enough for ±0.08: coverage 0.")
+    assert queue.line.endswith(" more for ±0.05")
+    label(queue, SIZE - queue.audited)
+    assert queue.line == "enough: coverage 0.82 [0.82 – 0.82]"
 
 
 def test_the_line_of_two_definitions_names_the_decision() -> None:

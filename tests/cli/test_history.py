@@ -68,6 +68,17 @@ def listed(run: Run, *words: str) -> list[dict[str, Any]]:
     return iterations
 
 
+def test_best_definition_that_is_measured_again_is_not_said_to_be_discarded(
+    run: Run, topic: Path
+) -> None:
+    run(*EVAL, "--record")
+    again = run(*EVAL, "--record", "--threshold", "0.9")
+    assert (
+        "recorded as #1\n  it is the best definition, that of #0: an edit comes next" in again.err
+    )
+    assert "nothing to discard" in run("history", "discard", "t.yaml").err
+
+
 def test_loop_of_edit_eval_keep_and_discard_without_the_app(run: Run, topic: Path) -> None:
     assert "recorded as #0 (keep)" in run(*EVAL, "--record").err
     assert "recorded already: #0 (keep)" in run(*EVAL, "--record").err

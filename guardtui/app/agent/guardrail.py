@@ -31,7 +31,6 @@ from guardtui.scanners.airs.scanner import ActiveRevision
 from guardtui.scanners.base import RemoteScanner
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.session.applied import AppliedLog
 from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.chosen_thresholds import settings_of_session, wanted_threshold
 from guardtui.session.evaluator import RemoteEvaluator
@@ -45,8 +44,8 @@ SoFar: TypeAlias = Callable[[Evaluation], object]
 class CallBudget:
     """Calls of the guardrail that are allowed, 0 for none, and those that were made.
 
-    A scan begins only if its prompts are within them; retries and the probes of a deployed
-    definition are counted afterwards.
+    A scan begins only if its prompts are within them; retries and the probes of deployed
+    definitions, those of an experiment too, are counted afterwards.
     """
 
     most: int = 0
@@ -94,6 +93,9 @@ class LoopGuardrail(Protocol):
 
     async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
         """Return the guardrail for an experiment on a definition; warnings go to `tell`."""
+
+    def kept_by(self, own: Topic) -> str:
+        """Return that the service has another definition than the topic file, or ""."""
 
     async def close(self) -> None:
         """Wait for a change that was begun."""
@@ -148,6 +150,9 @@ class _Engine:
             "  the author starts the server with --guardrail NAME"
         )
 
+    def kept_by(self, own: Topic) -> str:
+        return ""
+
     async def close(self) -> None:
         pass
 
@@ -180,6 +185,9 @@ class _Model:
     async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
         return ModelAnswering(at_stored_threshold(self._options, self._topic))
 
+    def kept_by(self, own: Topic) -> str:
+        return ""
+
     async def close(self) -> None:
         pass
 
@@ -196,7 +204,8 @@ class _Profile:
         self._budget, self._writes = budget, writes
         settings = options.settings()
         self._connection = options.connect(settings, settings.required_profile)
-        self._changes = ProfileChanges(lambda known: AppliedLog(SessionStore(topic), known.key))
+        self._changes = ProfileChanges(topic)
+        self._deployed: Topic | None = None
 
     @property
     def _name(self) -> str:
@@ -236,7 +245,7 @@ class _Profile:
                 )
             return None, (unknown,), 0
         if not plan.changes:
-            return connection.in_effect(topic, plan), (), 0
+            return connection.in_effect(topic, plan), plan.warnings, 0
         if not self._writes:
             known = plan.difference or "which one it has is unknown"
             raise AgentError(
@@ -246,6 +255,7 @@ class _Profile:
         # Verdicts of a revision that does not exist yet are not in the cache.
         self._budget.require(len(set(prompts.prompts)), self._name)
         applied = await self._changes.apply(connection, topic, plan)
+        self._deployed = topic
 
         async def no_longer(_: object) -> bool:
             return False
@@ -259,10 +269,8 @@ class _Profile:
                 f"not asked: {self._name} was changed, and after {live.seconds:.0f} s scans do not "
                 f"use that: {live.reason}\n  evaluate again later"
             )
-        deployed = f"{self._name} has this definition now; to take that back: " + revert_line(
-            self._topic, connection
-        )
-        warnings = (*applied.warnings, deployed)
+        line = revert_line(self._topic, connection)
+        warnings = (*applied.warnings, f"{self._name} has this definition now; to revert: {line}")
         return connection.in_effect(topic, applied), warnings, live.probes
 
     async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
@@ -280,6 +288,15 @@ class _Profile:
             store,
             self._changes,
             tell=tell,
+        )
+
+    def kept_by(self, own: Topic) -> str:
+        if self._deployed in (None, own):
+            return ""
+        line = revert_line(self._topic, self._connection)
+        return (
+            f"{self._name} still has the definition that was evaluated last; evaluate without "
+            f"arguments deploys that of the topic file, {line} the one before"
         )
 
     async def close(self) -> None:

@@ -22,6 +22,7 @@ from guardtui.domain.prompt_edit import PromptEdit, Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import shortened
 from guardtui.domain.topic import Topic, describe_changes
+from guardtui.files.inbox_file import inbox_path
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile
 from guardtui.session.companions import Companions, load_companions, read_paths, write_paths
@@ -271,13 +272,17 @@ class WorkspaceSync:
         workspace = self._workspace
         async with self._editing_prompts:
             with problems_shown(self._author):
+                before = workspace.prompts
                 theirs = await asyncio.to_thread(workspace.changed_prompts)
                 if theirs is None:
                     return
                 workspace.adopt_prompts(theirs)
-                file, count = workspace.prompts_path.name, count_text(len(theirs), "prompt")
+                path, count = workspace.prompts_path, count_text(len(theirs), "prompt")
+                if theirs.frame.equals(before.frame) and theirs.waiting != before.waiting:
+                    path = inbox_path(path)
+                    count = f"{count_text(len(theirs.waiting), 'prompt')} without a label"
                 self._author.notify(
-                    f"{file} was changed by another program: {count} now.", seconds=NOTE_TIME
+                    f"{path.name} was changed by another program: {count} now.", seconds=NOTE_TIME
                 )
                 self._publish()
 

@@ -25,7 +25,7 @@ from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.text import display_text, spreadsheet_text
 from guardtui.domain.topic import Intent
 from guardtui.files.atomic import private_file
-from guardtui.files.change_signature import change_signature
+from guardtui.files.change_signature import Signature, change_signature
 from guardtui.files.inbox_file import InboxFile, InboxWriter, inbox_path
 from guardtui.files.label_edits import LabelEdit, LabelRows, read_labels, write_labels
 from guardtui.files.labelled_tables import LabelledRow
@@ -137,7 +137,7 @@ class Inbox:
         self._changed: dict[str, None] = {}
         self._texts: dict[str, str] = {}
         self._rows = LabelRows(prompts, b"", {})
-        self._signature: tuple[int, int, int] | None = (0, 0, 0)  # of no file
+        self._signature: Signature = (0, 0, 0)  # of no file
         self.prompts: dict[str, InboxPrompt] = {}
         self.refresh()
 

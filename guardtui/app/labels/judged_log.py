@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from guardtui.domain.inbox import InboxPrompt, Production
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
-from guardtui.scanners.base import Progress, ScannerError
+from guardtui.scanners.base import Progress, Report, ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 
 Bools: TypeAlias = "NDArray[np.bool_]"
@@ -53,6 +53,10 @@ class JudgedLog:
     compared: tuple[Bools, Bools] | None = None
 
 
+def _quiet(progress: Progress) -> None:
+    """Show no progress."""
+
+
 def judged_log(
     prompts: Sequence[InboxPrompt],
     topic: Topic,
@@ -60,15 +64,17 @@ def judged_log(
     threshold: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
     before: Before | None = None,
+    report: Report = _quiet,
 ) -> JudgedLog | None:
     """Judge prompts with the engine, by default at its shipped threshold; None when stopped.
 
-    `before` is a definition to compare the topic with, at its own threshold. Raises ScannerError.
+    `report` hears how far that is. `before` is a definition to compare the topic with, at its own
+    threshold. Raises ScannerError.
     """
     scanner = engine.beside()
     scanner.use_threshold(threshold)
     unlabelled = _prompt_set(prompts, topic.intent)
-    evaluation = scanner.evaluate_now(topic, unlabelled, _quiet, stopped)
+    evaluation = scanner.evaluate_now(topic, unlabelled, report, stopped)
     vectors = scanner.prompt_vectors(unlabelled, _quiet, stopped)
     if evaluation is None or vectors is None:
         return None
@@ -151,7 +157,3 @@ def _prompt_set(prompts: Sequence[InboxPrompt], intent: Intent) -> PromptSet:
         ]
     )
     return PromptSet(frame, intent, "")
-
-
-def _quiet(progress: Progress) -> None:
-    """Show no progress."""

@@ -29,6 +29,7 @@ from guardtui.files.inbox_file import inbox_path
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.prompt_logs import PromptLog
+from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 
 ADD = "'guardtui inbox add LOG' takes in what users wrote"
@@ -54,11 +55,11 @@ class Labelling:
         self._workspace, self._store = context.workspace, context.store
         self._engine, self._author, self._sync = context.engine, context.author, sync
 
-    async def begin(self, wanted: Wanted | None = None) -> Sitting | None:
+    async def begin(self, report: Report, wanted: Wanted | None = None) -> Sitting | None:
         """Return a sitting at the inbox, or None, with a message, if no prompt waits.
 
-        With `wanted`, chosen prompts like these come first, else those of the audit. Raises
-        GuardtuiError.
+        With `wanted`, chosen prompts like these come first, else those of the audit. `report` hears
+        how far the inbox is read. Raises GuardtuiError.
         """
         topic = self._store.state.topic
         inbox = await asyncio.to_thread(Inbox.of_workspace, self._workspace)
@@ -72,6 +73,7 @@ class Labelling:
                     inbox,
                     topic,
                     self._engine.scanner,
+                    report,
                     threshold,
                     stopped,
                     like=like,
@@ -140,6 +142,7 @@ def sitting_at(
     inbox: Inbox,
     topic: Topic,
     engine: LocalScanner,
+    report: Report,
     threshold: float | None = None,
     stopped: Stopped = lambda: False,
     *,
@@ -153,7 +156,7 @@ def sitting_at(
     Chosen prompts are first those most similar to the texts `like`; `before` is the definition that
     an edit is compared with. Raises ScannerError.
     """
-    log = judged_log(inbox.own, topic, engine, threshold, stopped, before)
+    log = judged_log(inbox.own, topic, engine, threshold, stopped, before, report)
     if log is None:
         return None
     first = _similar(inbox, log, engine, like)
@@ -172,13 +175,13 @@ def require_waiting(inbox: Inbox) -> None:
         raise InboxError(f"{inbox.path}: no prompt waits for a label\n  {ADD}")
 
 
-def sitting_of_topic(inbox: Inbox, topic: Topic, encoder: str) -> Sitting:
+def sitting_of_topic(inbox: Inbox, topic: Topic, encoder: str, report: Report) -> Sitting:
     """Return a sitting at the inbox of a topic that is not open, with the usual threshold.
 
     Raises ScannerError.
     """
     engine = LocalScanner(encoder)
-    sitting = sitting_at(inbox, topic, engine, _fitted(inbox.set_path, topic, engine))
+    sitting = sitting_at(inbox, topic, engine, report, _fitted(inbox.set_path, topic, engine))
     assert sitting is not None  # noqa: S101 - nobody stops it
     return sitting
 

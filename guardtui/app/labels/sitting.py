@@ -286,12 +286,12 @@ class Sitting:
             return lambda: chosen
         queue, what = self._queue(), _ABOUT_EDIT
         if self.purpose is Purpose.AUDIT:
-            what = f"audit of {self._log.who}"
+            what = f"audit of {self._log.who} in production, by a random sample of the log"
         known = (self.purpose, queue.look, queue.audited * (not queue.is_estimated))
 
         def line() -> str:
             if self._line is None or self._line[0] != known:  # until the next estimate
-                self._line = known, f"{what}: {queue.line}"
+                self._line = known, f"{what}\n{queue.line}"
             return self._line[1]
 
         return line
@@ -299,12 +299,11 @@ class Sitting:
     def _line_of_chosen(self) -> str:
         chosen = sum(one.prompt.why_asked is WhyAsked.CHOSEN for one in self.given)
         left = max(0, self._wanted - chosen)
-        line = "chosen: near the line between both, for the edits; in no figure of production"
+        line = "chosen: near the line between both, for the edits; in no audit"
         if not self._wanted:
             return line
-        if not left:
-            return f"enough: {line}"
-        return f"{line}; about {left} more would tell whether an edit helps"
+        more = f"about {left} more would tell whether an edit helps" if left else "enough"
+        return f"{line}\n{more}"
 
     def audit(self) -> Audit | None:
         """Return the rates in production, or None before the first estimate."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +30,7 @@ from guardtui.session.history import (
     add_measured,
     read_measured,
 )
-from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.session import Decision, Iteration, Session, is_first_complete
 from guardtui.session.store import SessionStore, StoreError
 from guardtui.session.workspace import Workspace, now
 
@@ -81,31 +82,17 @@ async def record(
     """
     session = workspace.session
     known = iteration_of(session, onto) if onto is not None else None
-    keep = evaluation.topic == workspace.topic_file.topic and keeps(session, evaluation, known)
+    first = evaluation.topic == workspace.topic_file.topic
     if known is None:
-        decision = Decision.KEEP if keep else Decision.UNDECIDED
-        iteration = await asyncio.to_thread(workspace.write, evaluation, decision, forecast)
-        session.record(iteration)
-        return iteration
-    iteration = replace(known, evaluation=evaluation)
-    iteration = await asyncio.to_thread(workspace.write_completed, iteration)
-    if keep:
-        iteration = await asyncio.to_thread(workspace.write_kept_unless_decided, iteration)
+        first = first and is_first_complete(evaluation, session.iterations)
+        decision = Decision.KEEP if first else Decision.UNDECIDED
+        write = partial(workspace.write, evaluation, decision, forecast, first=first)
+    else:
+        completed = replace(known, evaluation=evaluation)
+        write = partial(workspace.write_completed, completed, first=first)
+    iteration = await asyncio.to_thread(write)
     session.record(iteration)
     return iteration
-
-
-def keeps(session: Session, evaluation: Evaluation, completed: Iteration | None) -> bool:
-    """Return whether a scan of the topic file's definition is kept: the first complete one.
-
-    No other scan by the same scanner is complete or kept; `completed` is its own iteration.
-    """
-    return not evaluation.metrics.missing and not any(
-        iteration.decision is Decision.KEEP or not iteration.evaluation.metrics.missing
-        for iteration in session.iterations
-        if iteration.evaluation.settings.kind == evaluation.settings.kind
-        and (completed is None or iteration.number != completed.number)
-    )
 
 
 def recorded_text(iteration: Iteration) -> str:

@@ -37,10 +37,14 @@ BeginCheck: TypeAlias = "Callable[[ScannerSettings, NDArray[np.bool_], int], Awa
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why verdicts may be of another definition, in a clause; and whether they stay unrecorded."""
+    """Why verdicts may be of another definition, in a clause; and whether they stay unrecorded.
+
+    `remedy` are the words of the command that comes first, () if there is none.
+    """
 
     text: str
     prevents_record: bool = True
+    remedy: tuple[str | Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from guardtui.app.labels.labelling import sitting_of_topic
 from guardtui.app.labels.sitting import Sitting
 from guardtui.config import load_config
 from guardtui.domain.topic import Topic
+from guardtui.scanners.base import Report
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.labels.screen import LabelScreen
 from guardtui.tui.system.terminal import run_in_terminal
@@ -21,15 +22,15 @@ class LabelApp(BaseApp):
     def __init__(self, inbox: Inbox, topic: Topic) -> None:
         super().__init__(load_config())
         self._inbox, self._topic = inbox, topic
-        self.queue = LabelScreen(topic.name, self._begin)
+        self.queue = LabelScreen(topic, self._begin)
 
     def on_mount(self) -> None:
         super().on_mount()
         self.push_screen(self.queue, lambda _: self.exit(0))
 
-    async def _begin(self) -> Sitting:
+    async def _begin(self, report: Report) -> Sitting:
         return await asyncio.to_thread(
-            sitting_of_topic, self._inbox, self._topic, self.config.encoder
+            sitting_of_topic, self._inbox, self._topic, self.config.encoder, report
         )
 
 

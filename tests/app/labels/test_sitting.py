@@ -51,7 +51,7 @@ def filled(path: Path, each: int = 8, *, judged: bool = True, origin: str = "app
 
 def sitting(path: Path, topic: Topic = TOPIC, **more: object) -> Sitting:
     inbox = Inbox(path, topic.intent, path.parent / "backups")
-    made = sitting_at(inbox, topic, LocalScanner("static"), **more)  # type: ignore[arg-type]
+    made = sitting_at(inbox, topic, LocalScanner("static"), lambda _: None, **more)  # type: ignore[arg-type]
     assert made is not None
     return made
 
@@ -99,7 +99,9 @@ def test_each_prompt_is_asked_once_with_its_chance_and_its_label_is_written(path
     # All are labelled: the rates are known.
     assert audit.rates.belonging.low == audit.rates.belonging.high == 0.5
     assert audit.rates.others.value == 1.0
-    assert at.line()().startswith("audit of corp: enough: coverage in production")
+    assert at.line()().startswith(
+        "audit of corp in production, by a random sample of the log\nenough: coverage 0.50 [0.50"
+    )
 
 
 def test_a_later_sitting_goes_on_with_the_same_audit(path: Path) -> None:
@@ -109,7 +111,7 @@ def test_a_later_sitting_goes_on_with_the_same_audit(path: Path) -> None:
     assert left is not None
     again = sitting(path)
     again.inbox._asked.add(left.id)  # as after the ten minutes for which it was taken
-    assert again.line()() == f"audit of corp: {FIRST - 12} more labels until the first estimate"
+    assert again.line()().endswith(f"\n{FIRST - 12} more labels until the first estimate")
     drawn = again.draw()
     assert drawn is not None
     assert drawn.id == left.id
@@ -191,7 +193,7 @@ def test_prompts_like_those_of_the_step_come_first_and_the_line_counts_down(path
     assert "about 2 more would tell" in at.line()()
     asked = answer(at, 3)
     assert all("dragons" in prompt.text for prompt in asked)
-    assert at.line()().startswith("enough: chosen")
+    assert at.line()().endswith("\nenough")
     assert len(answer(at, 100)) == 37
     assert at.draw() is None
     assert at.audit() is None
@@ -209,7 +211,7 @@ def test_an_edit_is_compared_by_labels_that_the_audit_keeps(path: Path) -> None:
     asked = answer(at, 100)
     assert all(prompt.why_asked is WhyAsked.AUDIT for prompt in asked)
     line = at.line()()
-    assert "by the engine: enough: the second definition is better: coverage +" in line
+    assert "by the engine\nenough: the second definition is better: coverage +" in line
     at.purpose = Purpose.AUDIT
     assert audit_of(at).rates.belonging.low == audit_of(at).rates.belonging.high == 0.5
 
