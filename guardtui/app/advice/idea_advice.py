@@ -70,11 +70,8 @@ _ROUNDED = 10  # labels: the number is an estimate
 _SHOWN = 100  # characters of a prompt
 
 
-_FROM_INBOX = "Enter opens the queue of the inbox, with the prompts most like them first."
-_FROM_LOGS = (
-    "Prompts like them are in your logs: 'guardtui inbox add LOG', or File in the menu, takes them "
-    "in. Enter shows these in the table, where I adds one like the selected one."
-)
+_FROM_INBOX = "The queue of the inbox has the prompts most like them first."
+_FROM_LOGS = "Prompts like them are in your logs: 'guardtui inbox add LOG' takes them in."
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ class WorkspaceSync:
         cost = _NO_FIT if fitted and ends_the_fit(self._store.state.prompts, keys) else ""
         question = Confirm(
             f"{told}\nTake {'it' if single else 'them'} out of the prompt file? It is backed up "
-            f"first, and u in the results brings rows back.{cost}",
+            f"first, in .guardtui/backups.{cost}",
             "Take out",
             "Leave in",
         )

@@ -358,7 +358,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         if used > limit:
             shown = f"{used - limit} over"
         elif used >= NEAR * limit:
-            shown = f"▲{shown}"
+            shown = f"!{shown}"
         wider = len(shown) > COUNTER_CELLS or counter.has_class("over")
         counter.update(shown, layout=wider)
         counter.set_class(used > limit, "over")

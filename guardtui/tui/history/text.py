@@ -273,7 +273,7 @@ def _rates(
         else:
             change = None if then is None or now is None else now - then
             interval = None
-        sign, style = delta(change)
+        sign, style = delta(change, "same")
         text.append(f"{_TITLES[name]:<10}{rate_text(then):<7}{rate_text(now):<7}")
         text.append(f"{sign:<9}", style)
         if interval is not None:

@@ -24,7 +24,7 @@ from guardtui.session.store import StoreError
 from guardtui.tui import messages
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.main.key_hints import hint_of
-from guardtui.tui.main.panes import BREAKPOINTS, Panes, classes_for
+from guardtui.tui.main.panes import Panes, layout_for
 from guardtui.tui.main.window import Window
 from guardtui.tui.registry.actions import SCREEN, call_of, performed
 
@@ -84,7 +84,6 @@ class MainScreen(Screen[None]):
         # After the pane itself has nothing left to close.
         Binding("escape", "unzoom", "Back from the zoom", show=False),
     ]
-    HORIZONTAL_BREAKPOINTS, VERTICAL_BREAKPOINTS = BREAKPOINTS
 
     def __init__(self, opening: Opening, config: Config, greeting: Greeting | None = None) -> None:
         super().__init__(classes="-pane-editor")
@@ -148,7 +147,7 @@ class MainScreen(Screen[None]):
                 return action not in ("quit", call_of("quit"))
 
     def compose(self) -> ComposeResult:
-        self.add_class(*classes_for(self.app.size), update=False)
+        self.add_class(layout_for(self.app.size), update=False)
         yield from self.panes.compose()
 
     def use_config(self, config: Config) -> None:
@@ -401,6 +400,7 @@ class MainScreen(Screen[None]):
         self._loaded.tour.pressed(event.button.id)
 
     def on_resize(self) -> None:
+        self.panes.fit()
         if self.features is not None:
             self.features.header.draw()
             self.window.later(self.features.side.draw)

@@ -86,7 +86,7 @@ async def test_as_many_lines_as_there_is_room_for(
         width = main.query_one(LintLines).size.width
         assert all(len(line) <= width for line in lines)
         assert all("without: " in line for line in lines)
-        assert all("▲" in line or "▼" in line or "─" in line for line in lines)
+        assert all("▲" in line or "▼" in line or "no change" in line for line in lines)
         # In sight without scrolling, where the fields leave room.
         assert all(line in frame(app) for line in lines)
 
