@@ -71,7 +71,7 @@ class Workspace:
         self._saving_draft = threading.Lock()
         # Of no file: the topic file may have changed since it was read.
         self._signature: Signature = (0, 0, 0)
-        self._seen = self._signature
+        self._seen: Signature = self._signature
         if str(self.prompts_path) != "-":  # standard input is there only once
             self.store.use_prompt_file(str(self.prompts_path.resolve()))
             remember_reading(self.store, prompt_file.reading)

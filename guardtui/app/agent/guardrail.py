@@ -20,7 +20,6 @@ from guardtui.app.guardrails.choice import with_guardrail
 from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.app.guardrails.remote import AIRS, ModelOptions, RemoteOptions, at_stored_threshold
 from guardtui.app.scan.record import logged_in_session
-from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED
@@ -333,14 +332,11 @@ async def _asked(
     remote = RemoteEvaluator(scanner)
     answered: Evaluation | None = None
     try:
-        answered = await remote.evaluate_rows(topic, prompts, rows, onto)
+        with remote.handing_over(so_far):
+            answered = await remote.evaluate_rows(topic, prompts, rows, onto)
         return answered
-    except (asyncio.CancelledError, GuardtuiError):
-        answered = remote.so_far()
-        if answered is not None and answered.metrics.total:
-            so_far(answered)
-        raise
     finally:
+        answered = answered or remote.so_far()
         asked = set()
         if answered is not None:
             open_ = (answered.verdicts.triggered == Triggered.NOT_ASKED).tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from guardtui.cli import diagnostics
 from guardtui.cli.options import RunOptions
 from guardtui.cli.progress import watched
-from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit
@@ -70,7 +68,7 @@ class ScanJob:
     rows: NDArray[np.intp] | None = None
     onto: Evaluation | None = None
     begin: BeginCheck | None = None
-    ended: Callable[[Evaluation], None] | None = None
+    ended: Callable[[Evaluation], object] = lambda evaluation: None
     guardrail_words: Sequence[str] = ()
 
     @property
@@ -150,13 +148,8 @@ async def evaluated(scanner: Scanner | RemoteScanner, job: ScanJob) -> Evaluatio
     if not scanner.live:
         caller = cast("RemoteScanner", scanner)
         remote = RemoteEvaluator(caller)
-        try:
+        with remote.handing_over(job.ended):
             return await _asked(caller, remote, job)
-        except (asyncio.CancelledError, GuardtuiError):
-            so_far = remote.so_far()
-            if job.ended is not None and so_far is not None and so_far.metrics.total:
-                job.ended(so_far)
-            raise
     evaluator = Evaluator(scanner)
     evaluation = await watched(evaluator.evaluate(topic, prompts), lambda: evaluator.progress)
     if epochs is None:

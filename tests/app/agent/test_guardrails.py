@@ -218,6 +218,7 @@ async def test_discard_says_that_the_profile_has_the_trial_still(
     await loop.evaluate(name="Taxes", description=WORSE)
     renamed = await loop.evaluate()
     assert any("topic 'Taxes', renamed in this file" in told for told in renamed["warnings"])
+    await loop.close()
 
 
 async def test_prompts_with_a_verdict_of_production_cost_no_calls(
