@@ -10,7 +10,7 @@ from guardtui.app.advice.ideas import Idea, IdeaKind
 from guardtui.app.editing.new_topic import unwritable
 from guardtui.app.guardrails.choice import GuardrailRequest
 from guardtui.app.guardrails.named import ENGINE
-from guardtui.app.ports import Choose
+from guardtui.app.ports import Choose, Confirm
 from guardtui.app.reporting import ReportRequest
 from guardtui.app.services import Services
 from guardtui.app.task_jobs import TaskJobs
@@ -193,8 +193,11 @@ class PlainCommands:
             return
         idea = ideas.ranked[_number(rest or "1", len(ideas.ranked), "take") - 1]
         if idea.proposal is not None:
-            await self._services.ideas.take(ideas.topic, idea.proposal)
-            await self._say_changes(ideas.topic)
+            preview = await self._services.previews.measure(idea.proposal.topic)
+            self._author.say("\n".join(preview.lines))
+            if await self._author.ask(Confirm("Take this edit?", "Take", "Cancel")):
+                await self._services.previews.take(preview)
+                await self._say_changes(preview.current)
         elif idea.kind is IdeaKind.CHECK:
             self._services.scans.check_flips()
             await self._scanned()
@@ -205,6 +208,8 @@ class PlainCommands:
         """Return the command that takes a step which is no edit."""
         workspace = self._services.workspace
         topic, prompts = workspace.topic_file.path, workspace.prompts_path
+        if idea.kind is IdeaKind.MISTAKES:
+            return "mistakes lists them; example 4 #1 makes the first one an example"
         if idea.kind in (IdeaKind.LABEL, IdeaKind.ADD_PROMPTS):
             return f"add labelled rows to {prompts}, or: guardtui inbox --help"
         command = command_line("guardtui", "refine", topic, "--prompts", prompts)
