@@ -106,7 +106,6 @@ class Sitting:
         self._taken: set[str] = set()
         self._unwritten: dict[str, Given] = {}
         self._divided: set[Purpose] = set()
-        self._line: tuple[tuple[Purpose, int, int], str] | None = None
         self.given: list[Given] = []
         """Answers of this sitting, without those that were undone."""
 
@@ -292,25 +291,14 @@ class Sitting:
     def _is_waiting(self, prompt: InboxPrompt) -> bool:
         return prompt.state is State.UNLABELLED and prompt.id not in self._unwritten
 
-    def line(self) -> Callable[[], str]:
-        """Return what works out the line: what the next labels are for, and when to stop.
-
-        That may be slow, and run in another thread meanwhile.
-        """
+    def line(self) -> str:
+        """Return what the next labels are for, and when to stop, in two lines."""
         if self.purpose is Purpose.CHOSEN:
-            chosen = self._line_of_chosen()
-            return lambda: chosen
-        queue, what = self._queue(), _ABOUT_EDIT
+            return self._line_of_chosen()
+        what = _ABOUT_EDIT
         if self.purpose is Purpose.AUDIT:
             what = f"audit of {self._log.who} in production, by a random sample of the log"
-        known = (self.purpose, queue.look, queue.audited * (not queue.is_estimated))
-
-        def line() -> str:
-            if self._line is None or self._line[0] != known:  # until the next estimate
-                self._line = known, f"{what}\n{queue.line}"
-            return self._line[1]
-
-        return line
+        return f"{what}\n{self._queue().line}"
 
     def _line_of_chosen(self) -> str:
         chosen = sum(given.prompt.why_asked is WhyAsked.CHOSEN for given in self.given)
@@ -318,8 +306,9 @@ class Sitting:
         line = "chosen: near the line between both, for the edits; in no audit"
         if not self._wanted:
             return line
-        more = f"about {left} more would tell whether an edit helps" if left else "enough"
-        return f"{line}\n{more}"
+        if not left:
+            return f"{line}\nenough"
+        return f"{line}\nstop at any time; about {left} more would tell whether an edit helps"
 
     def audit(self) -> Audit | None:
         """Return the rates in production, or None before the first estimate."""

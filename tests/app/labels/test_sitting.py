@@ -100,7 +100,7 @@ def test_each_prompt_is_asked_once_with_its_chance_and_its_label_is_written(path
     # All are labelled: the rates are known.
     assert audit.rates.belonging.low == audit.rates.belonging.high == 0.5
     assert audit.rates.others.value == 1.0
-    assert at.line()().startswith(
+    assert at.line().startswith(
         "audit of corp in production, by a random sample of the log\nenough: coverage 0.50 [0.50"
     )
 
@@ -112,7 +112,7 @@ def test_a_later_sitting_goes_on_with_the_same_audit(path: Path) -> None:
     assert left is not None
     again = sitting(path)
     again.inbox._asked.add(left.id)  # as after the ten minutes for which it was taken
-    assert again.line()().endswith(f"\n{FIRST - 12} more labels until the first estimate")
+    assert again.line().endswith(f"\n{FIRST - 12} more labels until the first estimate")
     drawn = again.draw()
     assert drawn is not None
     assert drawn.id == left.id
@@ -191,10 +191,10 @@ def test_the_audit_names_the_definition_of_production(
 
 def test_prompts_like_those_of_the_step_come_first_and_the_line_counts_down(path: Path) -> None:
     at = sitting(filled(path), like=("a word on dragons",), wanted=2, purpose=Purpose.CHOSEN)
-    assert "about 2 more would tell" in at.line()()
+    assert "about 2 more would tell" in at.line()
     asked = answer(at, 3)
     assert all("dragons" in prompt.text for prompt in asked)
-    assert at.line()().endswith("\nenough")
+    assert at.line().endswith("\nenough")
     assert len(answer(at, 100)) == 37
     assert at.draw() is None
     assert at.audit() is None
@@ -211,7 +211,7 @@ def test_an_edit_is_compared_by_labels_that_the_audit_keeps(path: Path) -> None:
     at.purpose = Purpose.COMPARE
     asked = answer(at, 100)
     assert all(prompt.why_asked is WhyAsked.AUDIT for prompt in asked)
-    line = at.line()()
+    line = at.line()
     assert "by the engine\nenough: the second definition is better: coverage +" in line
     at.purpose = Purpose.AUDIT
     assert audit_of(at).rates.belonging.low == audit_of(at).rates.belonging.high == 0.5
