@@ -285,7 +285,9 @@ class Sitting:
         own = self.inbox.own
         waiting = sum(self._is_waiting(prompt) for prompt in own)
         labelled = sum(prompt.state is State.LABELLED for prompt in own)
-        return Standing(waiting, labelled, changes_text(own, datetime.now(UTC)))
+        return Standing(
+            waiting, labelled, changes_text(self.inbox.prompts.values(), datetime.now(UTC))
+        )
 
     def _is_waiting(self, prompt: InboxPrompt) -> bool:
         return prompt.state is State.UNLABELLED and prompt.id not in self._unwritten
