@@ -79,6 +79,25 @@ async def test_an_edit_after_a_scan_previews_the_guardrail_that_answered(topic_p
     await loop.services.close()
 
 
+async def test_a_forecast_is_compared_with_the_baseline_like_its_fixes(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    kept = scanned(loop)
+    workspace = loop.services.workspace
+    better = answered(loop, triggered=kept.should_trigger)  # later, and not kept
+    workspace.session.record(workspace.write(better, Decision.UNDECIDED))
+    state = await loop.describe("Personal tax advice: what to deduct and what to declare")
+    assert state.forecast is not None
+    assert state.comparison is not None
+    assert state.comparison.evaluations[0].metrics == kept.metrics
+    assert state.forecast.before == kept.metrics.coverage != better.metrics.coverage
+    assert "than the last scan" not in loop.services.judgement(state, state.evaluation).text
+    loop.services.decisions.pin(workspace.session.iterations[-1].number)
+    state = await loop.settle()
+    assert state.forecast is not None
+    assert state.forecast.before == better.metrics.coverage
+    await loop.services.close()
+
+
 async def test_a_forecast_is_not_kept_and_nothing_is_written(topic_path: Path) -> None:
     loop = await opened(topic_path)
     scanned(loop)
