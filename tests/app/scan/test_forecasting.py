@@ -142,7 +142,7 @@ async def test_a_scanned_definition_has_the_engines_view_beside_its_scan(topic_p
     assert state.evaluation.settings == AIRS
     loop.services.scans.swap_preview()
     state = await loop.settle()
-    assert loop.author.messages[-1] == "Shown: the embedded engine's preview."
+    assert loop.author.messages[-1] == "Shown: the engine's own figures."
     assert state.forecast is None
     assert state.evaluation is not None
     assert state.evaluation.settings.kind == "engine"
@@ -185,7 +185,7 @@ async def test_too_few_verdicts_leave_the_engines_view(topic_path: Path) -> None
         assert state.evaluation is not None
         assert state.evaluation.settings.kind == "engine"
     loop.services.scans.swap_preview()
-    assert "the screen shows the preview" in loop.author.messages[-1]
+    assert "the engine's figures are shown" in loop.author.messages[-1]
     await loop.services.close()
 
 
