@@ -26,7 +26,7 @@ from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fi
 from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner, Stopped
-from guardtui.session.session import recorded_forecasts
+from guardtui.session.session import Recorder, recorded_forecasts
 
 LEAST_OF_EACH_LABEL = 10
 """Minimum number of verdicts on prompts that belong to the topic, and on others.
@@ -247,14 +247,12 @@ class Forecasting:
         return scan.metrics.coverage if same and whole else None
 
     def _scans(self) -> tuple[Evaluation, ...]:
-        """Return the verdicts of the guardrail: those of experiments, which count least, first."""
+        """Return the verdicts of the guardrail: those that count least, not of a scan, first."""
         session = self._session
+        ordered = sorted(session.iterations, key=lambda one: one.by is not Recorder.LOG)
         return tuple(
             evaluation
-            for evaluation in (
-                *session.experiments,
-                *(iteration.evaluation for iteration in session.iterations),
-            )
+            for evaluation in (*session.experiments, *(one.evaluation for one in ordered))
             if evaluation.settings.kind != ENGINE and self._follows(evaluation.settings)
         )
 

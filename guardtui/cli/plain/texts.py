@@ -82,7 +82,7 @@ def _report(services: Services, state: AppState, evaluation: Evaluation) -> Repo
         baseline=None if baseline is None else baseline.evaluation,
         baseline_number=None if baseline is None else baseline.number,
         comparison=state.comparison,
-        changes=services.workspace.changes,
+        changes=(),
     )
 
 

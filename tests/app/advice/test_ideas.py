@@ -31,12 +31,14 @@ from guardtui.app.advice.ideas import (
     ranked_ideas,
     summary,
 )
+from guardtui.app.labels.inbox import Inbox
 from guardtui.app.scan.plan import LEAST_CALLS
 from guardtui.app.state import AppState
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import Forecast, fit
 from guardtui.scanners.base import ScannerError
@@ -534,6 +536,21 @@ async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
         assert None not in rows
         assert ("best guess +0.030, unproven" in step.detail) == bool(guess)
         assert state.prompts.prompts[rows[0]] in step.detail
+
+
+async def test_the_step_names_the_prompts_that_wait_in_the_inbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finds_nothing(monkeypatch, -0.05)
+    path = written(tmp_path)
+    inbox = Inbox.of_topic(path)
+    inbox.add(LoggedPrompt(f"a prompt of the log, {line}", "log") for line in range(1_200))
+    async with opened(path) as app:
+        state = app.services.state
+        assert state.ideas is not None
+        step = state.ideas.ranked[0]
+        assert step.line.startswith("Label prompts (1,200 wait): with 20 labels a gain under ")
+        assert "Enter opens the queue" in " ".join(step.detail.split())
 
 
 async def test_labels_are_no_step_where_something_helps_or_nothing_was_tried(
