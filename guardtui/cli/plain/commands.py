@@ -45,7 +45,7 @@ class PlainCommands:
             elif (command := COMMANDS.get(word.lower())) is not None:
                 await command[2](self, rest.strip())
             else:
-                near = did_you_mean(word.lower(), COMMANDS)
+                near = did_you_mean(word.lower(), [*COMMANDS, "quit"])
                 problem = f"unknown command '{display_start(word, 60)}'{near}"
                 raise InputError(f"{problem}\n  help lists the commands")
         except GuardtuiError as problem:

@@ -38,6 +38,8 @@ def run_plain(request: OpenRequest) -> int:
     if topic is None:
         topic, known = usual_topic()
         prompts = prompts or known
+    if sys.stderr and sys.stderr.isatty():
+        diagnostics.note(f"Opening {topic} …")  # the encoder takes a while
     opened = open_with_engine(topic, prompts, request)
     with asyncio.Runner() as runner:
         return PlainRun(runner, opened, request).run()
@@ -69,13 +71,15 @@ class PlainRun:
         """Run commands until the end of the input or `quit`; return the exit code."""
         try:
             self._perform(self._open())
+            if self._author.is_interrupted:
+                raise KeyboardInterrupt
             while (line := self._next_line()) is not None:
                 if line:
                     self._perform(self._command(line))
         finally:
             self._runner.run(self._close())
-        if not self._workspace.draft_is_safe:
-            raise UnsavedError(self._workspace.topic_file.path, self._services.state.topic)
+            if not self._workspace.draft_is_safe:
+                raise UnsavedError(self._workspace.topic_file.path, self._services.state.topic)
         return self._author.exit_code
 
     def _next_line(self) -> str | None:
@@ -84,7 +88,7 @@ class PlainRun:
             line = self._author.read()
         except EOFError:
             return None
-        return None if line.lower() in ("quit", "exit") else line
+        return None if line.lower() == "quit" else line
 
     def _perform(self, work: Coroutine[Any, Any, None]) -> None:
         """Do work of the event loop. Raises KeyboardInterrupt if it ends more than that."""

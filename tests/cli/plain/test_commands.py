@@ -179,6 +179,7 @@ def test_help_lists_every_command(plain: Plain) -> None:
     ("line", "told"),
     [
         ("descripton x", "unknown command 'descripton'; did you mean 'description'?"),
+        ("qiut", "unknown command 'qiut'; did you mean 'quit'?"),
         ("\x1b[2J", "unknown command '␛[2J'"),
         ("name", "name: no text\n  write it on the same line: name TEXT"),
         ("name a\x07b", "name: it holds a control character"),
