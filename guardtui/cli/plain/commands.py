@@ -212,7 +212,9 @@ class PlainCommands:
         await self._jobs.finished()
         status = self._services.state.scan
         if status is not None and status.problem:
-            self._author.fail(f"{status.who} {status.step}", Exit.NOT_COMPLETED)
+            # Other problems were messages already.
+            stopped = f"{status.who} {status.step}" if status.stopped else ""
+            self._author.fail(stopped, Exit.NOT_COMPLETED)
         self._say_figures()
 
     async def export(self, rest: str) -> None:
@@ -242,7 +244,7 @@ class PlainCommands:
     async def help(self, _: str) -> None:
         """List the commands."""
         usages = {f"{word} {one[0]}".strip(): one[1] for word, one in COMMANDS.items()}
-        usages["quit"] = "end, as the end of the input does: edits that are not kept come back"
+        usages["quit"] = "end; edits that are not kept come back"
         width = max(map(len, usages))
         self._author.say("\n".join(f"{one:<{width}}  {about}" for one, about in usages.items()))
 
@@ -271,7 +273,7 @@ COMMANDS: Mapping[str, tuple[str, str, Callable[[PlainCommands, str], Awaitable[
     "undo": ("", "undo the last edit", PlainCommands.undo),
     "redo": ("", "redo an undone edit", PlainCommands.redo),
     "show": ("", "the definition, its figures, and what was edited", PlainCommands.show),
-    "mistakes": (f"[{'|'.join(KINDS)}|more|ROW]", "list prompts, show one", PlainCommands.mistakes),
+    "mistakes": ("[KIND|more|ROW]", f"list prompts: {', '.join(KINDS)}", PlainCommands.mistakes),
     "next": ("", "the best next steps", PlainCommands.next),
     "take": ("[N]", "take one of them, the best by default", PlainCommands.take),
     "keep": ("", "record the definition as kept, and save it", PlainCommands.keep),

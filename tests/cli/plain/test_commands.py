@@ -163,7 +163,7 @@ def test_a_judge_scans_once_the_author_agrees(plain: Plain, folder: Path, tmp_pa
     assert "\ny: Scan\nn: Cancel, nothing is sent\n" in result.out
     assert "Judge #1: 10 of 11 prompts have a verdict, 1 failed (" in result.out
     assert result.code == 3  # a scan that failed for a prompt is no pass
-    assert "error: Judge #1: 10 of 11 prompts have a verdict, 1 failed" in result.err
+    assert result.err == ""
     assert "1. line 12, FN, reason: no: About Sourdough: Sourdough\n" in result.out
     assert ": without a verdict (1).\n1. line 2, no verdict, " in result.out
     assert "m: Scan those first\nk: Keep anyway\nn: Cancel\n" in result.out
