@@ -129,7 +129,8 @@ def _answered(author: PlainAuthor, asked: ChooseAnswer) -> str | None:
 
 def _chosen(author: PlainAuthor, asked: Choose) -> str | None:
     numbers = [(str(number), name) for number, name in enumerate(asked.names, 1)]
-    answer = author.choose(asked.title, [*numbers, _CANCEL])
+    shown = [(number, display_text(name)) for number, name in numbers]
+    answer = author.choose(asked.title, [*shown, _CANCEL])
     return dict(numbers).get(answer or "")
 
 

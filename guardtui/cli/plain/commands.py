@@ -14,7 +14,7 @@ from guardtui.cli.diagnostics import Exit, InputError, warn
 from guardtui.cli.plain.author import ANSWERS, PlainAuthor
 from guardtui.cli.plain.texts import KINDS, NOTHING, PAGE, Mistakes, figures_text, ideas_text
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.text import did_you_mean, display_start
+from guardtui.domain.text import did_you_mean, display_start, display_text
 from guardtui.domain.topic import (
     EXAMPLES_AT_MOST,
     Topic,
@@ -121,7 +121,8 @@ class PlainCommands:
         workspace = self._services.workspace
         edit = f"edit: {', '.join(workspace.changes) or 'unchanged'}"
         file = f"file: {'unsaved edits' if workspace.unsaved else 'saved'}"
-        self._author.say("\n".join([*definition_lines(self._services.state.topic), edit, file, ""]))
+        fields = map(display_text, definition_lines(self._services.state.topic))
+        self._author.say("\n".join([*fields, edit, file, ""]))
         self._author.say(figures_text(self._services, whole=True))
 
     async def mistakes(self, rest: str) -> None:
