@@ -40,11 +40,23 @@ class Decision(StrEnum):
 
 
 class Recorder(StrEnum):
-    """Who recorded an iteration."""
+    """Who recorded an iteration; LOG: its verdicts were given in production."""
 
     APP = "app"
     COMMAND = "command"
     AGENT = "agent"
+    LOG = "log"
+    COMPLETED_LOG = "log and scan"
+
+    @property
+    def has_log(self) -> bool:
+        """Whether verdicts were given in production."""
+        return self in (Recorder.LOG, Recorder.COMPLETED_LOG)
+
+    @property
+    def completed(self) -> Recorder:
+        """Who recorded an iteration that a scan has completed since."""
+        return Recorder.COMPLETED_LOG if self is Recorder.LOG else self
 
 
 @dataclass(frozen=True, eq=False)

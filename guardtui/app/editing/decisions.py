@@ -35,6 +35,8 @@ _RECORDERS = {
     Recorder.APP: "another window",
     Recorder.COMMAND: "a command",
     Recorder.AGENT: "an agent",
+    Recorder.LOG: "labels of a log",
+    Recorder.COMPLETED_LOG: "a scan after labels of a log",
 }
 
 

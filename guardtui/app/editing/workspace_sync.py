@@ -179,6 +179,23 @@ class WorkspaceSync:
                 await asyncio.to_thread(self._workspace.reread_prompts)
             self._publish()
 
+    async def replace(self, topic: Topic, taken_out: frozenset[int]) -> bool:
+        """Replace the definition and remove prompts from their file; both are shown at once.
+
+        Returns False, with a message and without any change, if the file cannot be written.
+        """
+        async with self._editing_prompts:
+            if taken_out:
+                done = ""
+                with problems_shown(self._author):
+                    done = await asyncio.to_thread(self._workspace.edit_prompts, Remove(taken_out))
+                if not done:
+                    return False
+            self._workspace.session.edit(topic)
+            self._workspace.session.end_group()
+            self._publish()
+        return True
+
     async def offer_to_take_out(self, before: Topic, after: Topic) -> None:
         """Offer to remove prompts that an edit made examples: they would always match."""
         keys = taken_prompts(before, after, self._store.state.prompts)

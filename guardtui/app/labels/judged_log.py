@@ -108,7 +108,7 @@ def judged_log(
 
 
 def says_it_belongs(production: Production, intent: Intent) -> bool:
-    """Return whether a guardrail took a prompt for one of the topic."""
+    """Return whether a guardrail took a prompt for one of the topic; not if it said both."""
     return production.triggered is (intent is Intent.BLOCK)
 
 
@@ -121,28 +121,23 @@ def _verdicts(
     what it judged.
     """
     logged = np.array([row for row, one in enumerate(prompts) if not one.draft], np.intp)
-    known = Counter(
-        (one.production.guardrail, one.production.definition)
-        for one in prompts
-        if one.production is not None and not one.draft
-    )
+    answers = [
+        {one.judge: one for one in prompt.production if one.triggered is not None}
+        for prompt in prompts
+    ]
+    known = Counter(judge for row in logged.tolist() for judge in answers[row])
     if known:
-        (guardrail, definition), count = known.most_common(1)[0]
+        judge, count = known.most_common(1)[0]
         if 2 * count >= len(logged):
-            judged = {
-                row: says_it_belongs(one.production, topic.intent)
-                for row, one in enumerate(prompts)
-                if one.production is not None
-                and (one.production.guardrail, one.production.definition) == (guardrail, definition)
-                and not one.draft
-            }
-            rows = np.array([*judged], np.intp)
+            rows = np.array([row for row in logged if judge in answers[row]], np.intp)
+            verdicts = [says_it_belongs(answers[row][judge], topic.intent) for row in rows]
+            guardrail, definition = judge
             who = guardrail or "the guardrail"
             if definition == topic.fingerprint:
                 who += " with this definition"
             elif definition:
                 who += f" with definition {definition[:_SHOWN]}"
-            return rows, np.array([*judged.values()], np.bool_), who
+            return rows, np.array(verdicts, np.bool_), who
     return logged, belonging[logged], ENGINE_NAME
 
 

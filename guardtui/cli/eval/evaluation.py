@@ -153,6 +153,7 @@ def _report(
         begin=None if rounds is None else rounds.begin,
         guardrail_words=request.guardrail_words,
     )
+    job = _with_logged(request, run, job)
     evaluation, fit = _evaluated(request, run, job)
     say_notes(prompts, evaluation)
     forecast, engine = None, run.engine or LocalScanner()
@@ -319,6 +320,25 @@ def _rows_in_doubt(
         f"{guardrail_text(guardrail.settings)}; the others are not asked"
     )
     return rows
+
+
+def _with_logged(request: EvalRequest, run: ScanRun, job: ScanJob) -> ScanJob:
+    """Return the job without the prompts whose verdicts a log of production has, if any.
+
+    All are asked with --fresh, in several epochs, and in a check of likely flips.
+    """
+    if not run.remote or request.options.fresh or job.epochs is not None or job.begin is not None:
+        return job
+    from guardtui.app.scan.record import logged_in_session
+
+    known = logged_in_session(job.topic_path, run.guardrail, job.topic, job.prompts)
+    if known is None:
+        return job
+    logged, rest = known
+    rows = rest if job.rows is None else job.rows[np.isin(job.rows, rest)]
+    count = count_text(logged.metrics.total, "verdict")
+    note(f"{count} of production, from a log, are used: --fresh asks again")
+    return replace(job, rows=rows, onto=logged)
 
 
 def _companions(request: EvalRequest, topic: Topic) -> Companions:

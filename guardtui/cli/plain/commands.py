@@ -7,6 +7,7 @@ from pathlib import Path
 
 from guardtui.app.advice.ideas import Idea, IdeaKind
 from guardtui.app.editing.new_topic import unwritable
+from guardtui.app.ports import Confirm
 from guardtui.app.reporting import ReportRequest
 from guardtui.app.services import Services
 from guardtui.app.task_jobs import TaskJobs
@@ -122,8 +123,8 @@ class PlainCommands:
         edit = f"edit: {', '.join(workspace.changes) or 'unchanged'}"
         file = f"file: {'unsaved edits' if workspace.unsaved else 'saved'}"
         fields = map(display_text, definition_lines(self._services.state.topic))
-        self._author.say("\n".join([*fields, edit, file, ""]))
-        self._author.say(figures_text(self._services, whole=True))
+        self._author.say("\n".join([*fields, edit, file]))
+        self._author.say("\n" + figures_text(self._services, whole=True))
 
     async def mistakes(self, rest: str) -> None:
         """List prompts with numbers, or show one."""
@@ -166,8 +167,11 @@ class PlainCommands:
         number = _number(rest or "1", len(ideas.ranked), "take", "next lists the steps")
         idea = ideas.ranked[number - 1]
         if idea.proposal is not None:
-            await self._services.ideas.take(ideas.topic, idea.proposal)
-            await self._edited(ideas.topic)
+            preview = await self._services.previews.measure(idea.proposal.topic)
+            self._author.say("\n".join(preview.lines))
+            if await self._author.ask(Confirm("Take this edit?", "Take", "Cancel")):
+                await self._services.previews.take(preview)
+                await self._edited(preview.current)
         elif idea.kind is IdeaKind.CHECK:
             self._services.scans.check_flips()
             await self._scanned()
@@ -178,6 +182,8 @@ class PlainCommands:
         """Return the command that takes a step which is no edit."""
         workspace = self._services.workspace
         topic, prompts = workspace.topic_file.path, workspace.prompts_path
+        if idea.kind is IdeaKind.MISTAKES:
+            return "mistakes lists them; example 4 #1 makes the first one an example"
         if idea.kind in (IdeaKind.LABEL, IdeaKind.ADD_PROMPTS):
             return f"add labelled rows to {prompts}, or: guardtui inbox --help"
         command = command_line("guardtui", "refine", topic, "--prompts", prompts)

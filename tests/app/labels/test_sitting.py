@@ -11,6 +11,7 @@ from guardtui.advice.label_queue import FIRST
 from guardtui.app.labels.audit import Audit
 from guardtui.app.labels.inbox import Inbox, LabelledMeanwhileError
 from guardtui.app.labels.labelling import sitting_at
+from guardtui.app.labels.logged_verdicts import UNKNOWN
 from guardtui.app.labels.sitting import Answer, Purpose, Sitting, Verdict
 from guardtui.domain.inbox import InboxPrompt, Production, State, WhyAsked
 from guardtui.domain.topic import Intent, Topic
@@ -42,7 +43,7 @@ def filled(path: Path, each: int = 8, *, judged: bool = True, origin: str = "app
         LoggedPrompt(
             text,
             f"{origin}:{line}",
-            Production(belongs(text) and line % 2 == 1, "corp") if judged else None,
+            (Production(belongs(text) and line % 2 == 1, "corp"),) if judged else (),
         )
         for line, text in enumerate(texts, start=1)
     )
@@ -174,9 +175,9 @@ def test_the_audit_names_the_definition_of_production(
 ) -> None:
     Inbox(path, Intent.BLOCK).add(
         [
-            LoggedPrompt("my tax?", "log:1", Production(True, "corp", definition)),
-            LoggedPrompt("my soup?", "log:2", Production(False, "corp", definition)),
-            LoggedPrompt("older", "log:3", Production(False, "corp", "")),
+            LoggedPrompt("my tax?", "log:1", (Production(True, "corp", definition),)),
+            LoggedPrompt("my soup?", "log:2", (Production(False, "corp", definition),)),
+            LoggedPrompt("older", "log:3", (Production(False, "corp", ""),)),
         ]
     )
     at = sitting(path)
@@ -235,12 +236,12 @@ def test_what_machines_said_comes_with_the_answer(
     path: Path, intent: Intent, blocked: bool
 ) -> None:
     path.unlink()
-    Inbox(path, intent).add([LoggedPrompt("My tax?", "log:1", Production(blocked, "corp"))])
+    Inbox(path, intent).add([LoggedPrompt("My tax?", "log:1", (Production(blocked, "corp"),))])
     at = sitting(path, TOPIC.model_copy(update={"intent": intent}))
     prompt = at.draw()
     assert prompt is not None
     given = at.give(prompt, Answer.BELONGS, "asks")
-    assert given.verdicts[0] == Verdict("corp", belongs=True)
+    assert given.verdicts[0] == Verdict("corp", belongs=True, definition=UNKNOWN)
     assert given.verdicts[1].who == "the engine"
     assert at.write() == []
     assert at.inbox.prompts[prompt.id].reason == "asks"

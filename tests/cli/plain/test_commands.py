@@ -90,10 +90,10 @@ def test_mistakes_are_listed_by_kind_in_pages(plain: Plain, sample: tuple[str, .
 
 
 def test_the_next_step_is_shown_and_taken(plain: Plain, sample: tuple[str, ...]) -> None:
-    result = plain("next", "take 2", files=sample)
+    result = plain("next", "take 1", "y", files=sample)
     assert (result.code, result.err) == (0, "")
-    assert "\n1. Not sure yet: about " in result.out
-    assert "\n2. " in result.out
+    assert "\n2. No edit is sure to help yet: " in result.out
+    assert " broke, against the definition in the editor, on " in result.out
     assert "The edit is in the editor; Undo takes it back." in result.out
     assert "\nEdited: " in result.out
 
