@@ -58,7 +58,10 @@ class EditPreview:
             )
             return before, after
         expected = [
-            {name: rate and rate.value for name, rate in forecast.rates.by_name.items()}
+            {
+                name: None if rate is None else rate.value
+                for name, rate in forecast.rates.by_name.items()
+            }
             for forecast in self.forecasts
         ]
         return expected[0], expected[1]

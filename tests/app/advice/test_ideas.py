@@ -549,7 +549,7 @@ async def test_the_step_names_the_prompts_that_wait_in_the_inbox(
         state = app.services.state
         assert state.ideas is not None
         step = state.ideas.ranked[0]
-        assert step.line == "Not sure yet: label prompts (1,200 wait)"
+        assert step.line.startswith("Label prompts (1,200 wait): with 20 labels a gain under ")
         assert "Enter opens the queue" in " ".join(step.detail.split())
 
 
