@@ -115,6 +115,20 @@ def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed
     return LabelNeed(labels, error, math.ceil(wanted / _ROUNDED) * _ROUNDED)
 
 
+def needed_labels(ideas: Ideas, evaluation: Evaluation) -> LabelNeed | None:
+    """Return `label_need`, or None if one of the ideas is likely to help or tells more."""
+    likely = any(idea.gain is not None and idea.gain.likely for idea in ideas.ranked)
+    return None if likely or ideas.has_check else label_need(ideas.result, evaluation)
+
+
+def with_labels(ideas: Ideas, need: LabelNeed, survey: Survey | None) -> Ideas:
+    """Return the ideas with the step of labelling prompts first, if the survey finds some."""
+    if survey is None or ideas.result is None:
+        return ideas
+    step = label_step(need, ideas.result, survey)
+    return ideas if step is None else replace(ideas, ranked=(step, *ideas.ranked))
+
+
 def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | None:
     """Return the step, with the prompts near which labels are most useful, or None."""
     rows = _where(survey)
@@ -314,24 +328,11 @@ class IdeaAdvice:
             self._experiment(),
         )
         ideas = ideas if wordings is None else replace(ideas, notes=wordings.notes)
-        likely = any(idea.gain is not None and idea.gain.likely for idea in ideas.ranked)
-        if evaluation is not None and not likely and not ideas.has_check:
-            idea = await self._labels(found.result, evaluation, prompts)
-            ideas = ideas if idea is None else replace(ideas, ranked=(idea, *ideas.ranked))
+        if evaluation is not None and (need := needed_labels(ideas, evaluation)) is not None:
+            with contextlib.suppress(ScannerError):  # already reported by the preview
+                survey = await self._surveys.survey(evaluation, prompts, quiet=True)
+                ideas = with_labels(ideas, need, survey)
         self._publish(ideas)
-
-    async def _labels(
-        self, search: SearchResult, evaluation: Evaluation, prompts: PromptSet
-    ) -> Idea | None:
-        """Return the idea of labelling prompts, if nothing else helps, or None."""
-        need = label_need(search, evaluation)
-        if need is None:
-            return None
-        try:
-            survey = await self._surveys.survey(evaluation, prompts, quiet=True)
-        except ScannerError:
-            return None  # already reported by the preview with the same engine
-        return None if survey is None else label_step(need, search, survey)
 
     # --- applying an idea ---------------------------------------------------------------------
 
