@@ -72,9 +72,10 @@ def topic_document(report: ReportInput, depth: Depth = Depth.PAGE) -> Document:
     """
     compared, baseline = bool(report.baseline_title), report.baseline
     edited = baseline is not None and baseline.topic != report.topic
+    changes = "What changed" if edited else "Definition"
     sections = [
         Section(
-            "What changed" if edited and anchor == "definition" else title,
+            changes if anchor == "definition" else title,
             anchor,
             tuple(blocks(report)),
             of,
@@ -86,7 +87,7 @@ def topic_document(report: ReportInput, depth: Depth = Depth.PAGE) -> Document:
     ]
     if compared:
         edit = tuple(_definition(report))
-        sections.insert(1 + (depth is Depth.PAGE), Section("Definition", "definition", edit))
+        sections.insert(1 + (depth is Depth.PAGE), Section(changes, "definition", edit))
     kind = "comparison" if compared else "report"
     return Document(
         (f"Guardrail topic {kind}: ", Foreign(report.topic.name)),
@@ -95,7 +96,7 @@ def topic_document(report: ReportInput, depth: Depth = Depth.PAGE) -> Document:
         made_with=Facts(tuple(_made_with(report))),
         verdict=quoting(lambda quote: _verdict(report, quote)),
         cautions=report.cautions,
-        next_step=report.next_step,
+        next_step=Foreign(report.next_step) if report.next_step else "",
         glossary=RATE_TERMS if report.comparison is None else (*RATE_TERMS, *CHANGE_TERMS),
     )
 
@@ -109,10 +110,10 @@ def _lead(report: ReportInput) -> Iterator[Phrase]:
     if baseline is not None and report.baseline_title and baseline.settings != settings:
         before = baseline.settings
         yield quoting(lambda quote: f"The baseline: {guardrail_text(before, quote)}.")
-    gates = [gate.text for gate in _deciding_gates(report)]
+    gates = _deciding_gates(report)
     if gates:
-        yield f"{capitalized('; '.join(gates))}."
-    if not any(gate.startswith("coverage") for gate in gates):
+        yield f"{capitalized('; '.join(gate.text for gate in gates))}."
+    if not any(gate.option == "--min-coverage" and gate.passed is not None for gate in gates):
         interval = interval_text(report.evaluation.intervals["coverage"])
         spread = f" (95 % interval {interval})" if interval else ""
         yield f"Coverage is {rate_text(metrics.coverage)}{spread}."
@@ -371,13 +372,9 @@ def _cut(count: int, noun: str) -> Iterator[Block]:
 
 def _provenance(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
     evaluation, prompts, baseline = report.evaluation, report.prompts, report.baseline
-    settings = evaluation.settings
     yield "guardtui", __version__
-    yield "guardrail", Foreign(settings.guardrail.text(str))
-    if settings.revision:
-        yield "revision", Foreign(settings.revision)
-    if settings.threshold is not None:
-        yield "threshold", f"{settings.threshold:.6g}"
+    if revision := evaluation.settings.revision:
+        yield "revision", Foreign(revision)
     yield "definition", f"sha256 {report.topic.fingerprint}"
     if baseline is not None and baseline.topic != report.topic:
         yield "baseline's definition", f"sha256 {baseline.topic.fingerprint}"

@@ -226,8 +226,7 @@ def test_a_script_with_set_e_stops_at_the_gate(folder: Path, environment: dict[s
         ["sh", "-c", script], cwd=folder, env=environment, capture_output=True, check=False
     )
     assert (done.returncode, done.stdout) == (1, b"")
-    verdict = "5 of 5 prompts are missed and "
-    assert (folder / "one.txt").read_text("utf-8").startswith(f"Not good enough: {verdict}")
+    assert (folder / "one.txt").read_text("utf-8").startswith("Good enough: 0 of 5 prompts are ")
     # What was measured is there although the gate failed.
     assert json.loads((folder / "two.json").read_text("utf-8"))["metrics"]["coverage"] == 0
 

@@ -52,7 +52,6 @@ def test_eval_fits_to_labels_enough_says_so_and_does_the_same_twice(run: Run, fo
     markdown = run(*EVAL, "--format", "md").out
     assert "(`fitted to 30 labels`)" in markdown
     assert "| separation | " in markdown
-    assert ">fitted<" in run(*EVAL, "--format", "html").out
 
 
 def test_a_given_threshold_is_not_fitted(run: Run) -> None:

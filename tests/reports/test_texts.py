@@ -264,8 +264,9 @@ def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
         "Missed", "Wrongly stopped", "Without a verdict", "Provenance",
     ]  # fmt: skip
     end = text.partition("## Provenance")[2]
-    for sign in (report.topic.fingerprint, report.evaluation.prompt_set, "static-1", "0.5"):
-        assert sign in end
+    assert report.topic.fingerprint in end
+    assert report.evaluation.prompt_set in end
+    assert "static-1`, threshold 0.500 (`shipped`)\n" in text
     assert "Coverage is n/a." in write_markdown(undefined_report)
 
 

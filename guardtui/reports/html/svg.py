@@ -65,7 +65,7 @@ def _line_chart(chart: Chart) -> Markup:
         *_lines(chart, area),
         *(_marked(mark, area) for mark in chart.marks),
         *_series_legend(chart.series),
-        *_marks_legend(kinds),
+        *_marks_legend(kinds, chart.limit[1] if chart.limit else ""),
     ]
     return tag(
         "svg",
@@ -123,10 +123,8 @@ def _axes(chart: Chart, area: _Area) -> Iterator[Markup]:
         transform=f"rotate(-90 12 {_number(middle)})",
     )
     if chart.limit is not None:
-        rate, label = chart.limit
-        y = area.y(rate)
+        y = area.y(chart.limit[0])
         yield _line(_LEFT, y, right, y, _MARK, stroke_width="1.5")
-        yield _text(label, right, y - 5, _MARK, "end")
     if chart.now is not None:
         value, label = chart.now
         x = area.x(value)
@@ -194,11 +192,13 @@ def _series_legend(series: Sequence[Series]) -> Iterator[Markup]:
             x += 32 + _LETTER * len(name) + 20
 
 
-def _marks_legend(kinds: Mapping[str, str]) -> Iterator[Markup]:
+def _marks_legend(kinds: Mapping[str, str], limit: str) -> Iterator[Markup]:
     x, y = _LEFT + 5, _TOP + HEIGHT + _BOTTOM + 14
     for kind, sign in kinds.items():
         yield _text(f"{sign} {kind}", x, y, _INK, "start")
         x += _LETTER * (len(kind) + 5)
+    if limit:
+        yield _text(f"— {limit}", x, y, _MARK, "start")
 
 
 # --- bars ---------------------------------------------------------------------------------
