@@ -24,7 +24,7 @@ from guardtui.domain.document import (
 from guardtui.domain.figures import UNDEFINED, interval_text, rate_text
 from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.metrics import Metrics
-from guardtui.domain.statistics import wilson_interval
+from guardtui.domain.statistics import Interval, wilson_interval
 from guardtui.reports.base import ReportInput
 from guardtui.reports.thresholds import ENGINE_THRESHOLD, thresholds_table
 from guardtui.session.session import Decision
@@ -64,10 +64,10 @@ def result_charts(report: ReportInput) -> Charts:
     ):
         wrong, judged = _mistakes(metrics, kind)
         interval = wilson_interval(wrong, judged)
-        share, earlier = _share(metrics, kind), before and _share(before, kind)
+        share = _share(metrics, kind)
+        earlier = None if before is None else _share(before, kind)
         count = f"{wrong} of {judged}" if judged else UNDEFINED
-        ends = None if interval is None else (interval.low, interval.high)
-        bars.append(Bar(kind, count, share, ends, earlier))
+        bars.append(Bar(kind, count, share, _ends(interval), earlier))
         cells = [rate_text(share), interval_text(interval)]
         cells += [rate_text(earlier)] * (before is not None)
         rows.append((kind.value, count, *cells, str(prompts - judged)))
@@ -79,7 +79,7 @@ def result_charts(report: ReportInput) -> Charts:
         "" if before is None else name,
         limit,
     )
-    charts = (shown, *_course(report))
+    charts: tuple[Chart | BarChart, ...] = (shown, *_course(report))
     return Charts(charts, Table(columns, tuple(rows), named="Mistakes"))
 
 
@@ -93,6 +93,10 @@ def _mistakes(metrics: Metrics, kind: Kind) -> tuple[int, int]:
 def _share(metrics: Metrics, kind: Kind) -> float | None:
     wrong, judged = _mistakes(metrics, kind)
     return wrong / judged if judged else None
+
+
+def _ends(interval: Interval | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval.low, interval.high)
 
 
 def _course(report: ReportInput) -> Iterator[Chart]:
@@ -112,7 +116,7 @@ def _course(report: ReportInput) -> Iterator[Chart]:
             coverage,
             *_DECISIONS[iteration.decision],
             f"#{iteration.number}" * (iteration.number == report.iteration),
-            interval and (interval.low, interval.high),
+            _ends(interval),
         )
         for iteration, coverage, interval in measured
         if len(measured) <= _MARKED

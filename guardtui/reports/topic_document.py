@@ -72,22 +72,19 @@ def topic_document(report: ReportInput, depth: Depth = Depth.PAGE) -> Document:
     """
     compared, baseline = bool(report.baseline_title), report.baseline
     edited = baseline is not None and baseline.topic != report.topic
-    changes = "What changed" if edited else "Definition"
-    sections = [
-        Section(
-            changes if anchor == "definition" else title,
-            anchor,
-            tuple(blocks(report)),
-            of,
-            titled=of is not Depth.BRIEF,
-            details=anchor in _DETAILS,
-        )
-        for title, anchor, of, blocks in _SECTIONS
-        if of <= depth and not (compared and anchor == "definition")
-    ]
-    if compared:
-        edit = tuple(_definition(report))
-        sections.insert(1 + (depth is Depth.PAGE), Section(changes, "definition", edit))
+    sections = []
+    for title, anchor, of, blocks in _SECTIONS:
+        edit = anchor == "definition"
+        if of <= depth or (edit and compared):
+            section = Section(
+                "What changed" if edit and edited else title,
+                anchor,
+                tuple(blocks(report)),
+                Depth.BRIEF if edit and compared else of,
+                titled=of is not Depth.BRIEF,
+                details=anchor in _DETAILS,
+            )
+            sections.append(section)
     kind = "comparison" if compared else "report"
     return Document(
         (f"Guardrail topic {kind}: ", Foreign(report.topic.name)),
