@@ -8,7 +8,7 @@ from pathlib import Path
 from guardtui.advice.candidates import same
 from guardtui.advice.judgement import Code, judge
 from guardtui.advice.prompt_set import survey
-from guardtui.app.advice.idea_advice import needed_labels, with_labels
+from guardtui.app.advice.idea_advice import needed_labels, with_unsure_steps
 from guardtui.app.advice.ideas import ranked_ideas
 from guardtui.app.advice.refinement import open_measure
 from guardtui.app.editing.deciding import against_discarding, not_shown, other_measure
@@ -38,7 +38,9 @@ class CommandWords:
 
     `evaluate` are the words that evaluate again, () if they are not known; `reading` are the
     options that say how the prompts are read. To evaluate again would be in vain if this evaluation
-    `failed`: it could not be recorded, or got no verdict that was not known.
+    `failed`: it could not be recorded, or got no verdict that was not known. Nothing is recorded
+    next if the author excludes that (`records`). `before` are the words of a command without which
+    other figures would mislead too.
     """
 
     topic: Path
@@ -46,6 +48,8 @@ class CommandWords:
     evaluate: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
     failed: bool = False
+    records: bool = True
+    before: tuple[str | Path, ...] = ()
 
 
 def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) -> Session | None:
@@ -95,9 +99,10 @@ def with_ideas(
         discarded=discarded,
         experiment=experiment_step(prompts, badge(report.evaluation.settings)) if remote else "",
     )
-    need = needed_labels(ideas, report.evaluation)
-    if need is not None:
-        ideas = with_labels(ideas, need, survey(engine, prompts, report.evaluation))
+    near = None
+    if needed_labels(ideas, report.evaluation) is not None:
+        near = survey(engine, prompts, report.evaluation)
+    ideas = with_unsure_steps(ideas, report.evaluation, near)
     edits = [idea.proposal for idea in ideas.ranked if idea.proposal is not None]
     return replace(
         report, ideas=tuple(edits[:BEST]), no_ideas=ideas.note, next_step=ideas.next_step
@@ -128,9 +133,11 @@ def _next_words(
     report: ReportInput, session: Session | None, words: CommandWords
 ) -> tuple[str | Path, ...]:
     evaluation, number = report.evaluation, report.iteration
+    if words.before:
+        return words.before
     if evaluation.metrics.missing:
         return () if words.failed else words.evaluate
-    if number is None and (report.doubt or words.failed):
+    if number is None and (report.doubt or words.failed or not words.records):
         return ()  # the author knows what the guardrail has, or what prevents a record
     if number is None or session is None:
         return (*words.evaluate, "--record") if words.evaluate else ()
@@ -139,13 +146,15 @@ def _next_words(
         return ()  # labels decide, which no command writes
     iteration, best = session.iteration(number), session.best
     decided = iteration.decision is not Decision.UNDECIDED
-    if decided or (best is not None and best.evaluation.topic == evaluation.topic):
-        if report.ideas is not None and not any(idea.is_promising for idea in report.ideas):
-            return ()  # a search measures edits like these: the author's own edit comes next
-        return ("guardtui", "refine", words.topic, "--prompts", words.prompts, *words.reading)
-    if other_measure(session, evaluation):
-        return ()  # a scan of both definitions by the same guardrail decides
-    if not_shown(session, evaluation) is None:
-        return ("guardtui", "history", "keep", words.topic, "--iteration", str(number))
-    asked = ("--yes",) if against_discarding(session, evaluation) else ()
-    return ("guardtui", "history", "discard", words.topic, "--iteration", str(number), *asked)
+    if not decided and (best is None or best.evaluation.topic != evaluation.topic):
+        decision = ("--iteration", str(number))
+        if other_measure(session, evaluation):
+            return ()  # a scan of both definitions by the same guardrail decides
+        if not_shown(session, evaluation) is None:
+            return ("guardtui", "history", "keep", words.topic, *decision)
+        if not against_discarding(session, evaluation):
+            return ("guardtui", "history", "discard", words.topic, *decision)
+        # Nothing shows that it is better or worse: labels decide, or another edit.
+    if report.ideas is not None and not any(idea.is_promising for idea in report.ideas):
+        return ()  # a search measures edits like these: the author's own edit comes next
+    return ("guardtui", "refine", words.topic, "--prompts", words.prompts, *words.reading)

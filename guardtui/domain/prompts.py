@@ -35,6 +35,9 @@ LARGE = 200_000
 SAMPLE = "sample"
 """Code of the finding that says the prompts are a sample of a larger set."""
 
+UNLABELLED = "unlabelled"
+"""Code of the finding that counts rows without a label."""
+
 HEADER = "the header"
 TRUE = ("true", "yes", "1", "1.0", "t", "y")
 FALSE = ("false", "no", "0", "0.0", "f", "n")
@@ -324,7 +327,7 @@ def _without_label(
     rows = count_text(int(blank.sum()), "row")
     message = f"{rows} without a label {verb} {fate} (--unlabelled {unlabelled})"
     listed = tuple(lines[blank][:LISTED].tolist())
-    notes = (Finding(Severity.WARNING, "unlabelled", message, listed),)
+    notes = (Finding(Severity.WARNING, UNLABELLED, message, listed),)
     if unlabelled.leaves_out:
         return raw.filter(pl.Series(~blank)), lines[~blank], notes
     filled = pl.when(pl.Series(blank)).then(pl.lit("false")).otherwise(pl.col(label))

@@ -194,6 +194,11 @@ class ReportInput:
         return next((finding.message for finding in findings if finding.code == SAMPLE), "")
 
     @property
+    def waiting(self) -> int:
+        """Number of prompts that wait for a label and are in no figure."""
+        return 0 if self.prompts is None else len(self.prompts.waiting)
+
+    @property
     def unlabelled(self) -> str:
         """How many prompts wait for a label and are in no figure, or ""."""
         return "" if self.prompts is None else waiting_text(self.prompts)

@@ -29,7 +29,7 @@ from guardtui.reports.base import (
     Score,
     other_topics,
 )
-from guardtui.reports.json_data import Count, Rate, Share, document, encode
+from guardtui.reports.json_data import Count, Omitted, Rate, Share, document, encode
 from guardtui.reports.json_text import dumps
 
 if TYPE_CHECKING:
@@ -70,10 +70,6 @@ _NAME = 200  # bytes of a guardrail's name
 Bounds = Annotated[
     tuple[float, float] | None, Field(description="Low and high; null where it is undefined.")
 ]
-
-
-def _omitted(text: str) -> Any:
-    return Field(description=text, exclude_if=lambda value: not value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +142,12 @@ class BriefPrompt:
     outcome: Literal["TP", "FN", "FP", "TN", "ERROR", "OPEN"]
     score: Score
     matched: Matched
-    change: Annotated[str, _omitted("Change against the baseline.")]
-    reason: Annotated[str, _omitted("The reason of a judge.")]
-    note: Annotated[str, _omitted("A caution about the verdict.")]
-    stopped_by: Annotated[str, _omitted("Other topics of the profile that stopped the prompt.")]
+    change: Annotated[str, Omitted, Field(description="Change against the baseline.")]
+    reason: Annotated[str, Omitted, Field(description="The reason of a judge.")]
+    note: Annotated[str, Omitted, Field(description="A caution about the verdict.")]
+    stopped_by: Annotated[
+        str, Omitted, Field(description="Other topics of the profile that stopped the prompt.")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +225,9 @@ class BriefData:
     intervals: BriefIntervals
     judgement: BriefJudgement
     complete: Annotated[bool, Field(description="Whether every prompt has a verdict.")]
+    unlabelled: Annotated[
+        Count, Field(description="Prompts that wait for a label: they are in no figure.")
+    ]
     cautions: Annotated[tuple[str, ...], Field(description="Why the figures may mislead.")]
     ideas: Annotated[
         tuple[BriefIdea, ...] | None,
@@ -343,6 +344,7 @@ def _brief(report: ReportInput, size: _Size) -> BriefData:
         intervals=_intervals(report),
         judgement=BriefJudgement(judgement.code, judgement.text),
         complete=not metrics.missing,
+        unlabelled=report.waiting,
         cautions=tuple(_start(caution, _NAME) for caution in _cautions(report)),
         ideas=ideas and ideas[: size.ideas],
         no_ideas=_start(no_ideas, _NAME) or None,

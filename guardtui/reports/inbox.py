@@ -37,8 +37,8 @@ class InboxEntry:
     asked_at: Time
     labelled_at: Time
     production: Annotated[
-        Production | None,
-        Field(description="What a guardrail said in production; null before it has a label."),
+        tuple[Production, ...],
+        Field(description="What guardrails said in production; empty before it has a label."),
     ]
     changes: Annotated[
         tuple[LabelChange, ...], Field(description="Of its label, oldest first; null is no label.")
@@ -60,7 +60,7 @@ class InboxEntry:
             chance=prompt.chance,
             asked_at=prompt.asked_at,
             labelled_at=prompt.labelled_at,
-            production=None if prompt.expected is None else prompt.production,
+            production=() if prompt.expected is None else prompt.production,
             changes=prompt.changes,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -40,11 +40,23 @@ class Decision(StrEnum):
 
 
 class Recorder(StrEnum):
-    """Who recorded an iteration."""
+    """Who recorded an iteration; LOG: its verdicts were given in production."""
 
     APP = "app"
     COMMAND = "command"
     AGENT = "agent"
+    LOG = "log"
+    COMPLETED_LOG = "log and scan"
+
+    @property
+    def has_log(self) -> bool:
+        """Whether verdicts were given in production."""
+        return self in (Recorder.LOG, Recorder.COMPLETED_LOG)
+
+    @property
+    def completed(self) -> Recorder:
+        """Who recorded an iteration that a scan has completed since."""
+        return Recorder.COMPLETED_LOG if self is Recorder.LOG else self
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +74,15 @@ class Iteration:
     forecast: ForecastBefore | None = None
     by: Recorder = Recorder.APP
     completions: int = 0
+
+
+def is_first_complete(evaluation: Evaluation, others: Iterable[Iteration]) -> bool:
+    """Return whether no other scan by the same kind of guardrail is complete or kept."""
+    return not evaluation.metrics.missing and not any(
+        other.decision is Decision.KEEP or not other.evaluation.metrics.missing
+        for other in others
+        if other.evaluation.settings.kind == evaluation.settings.kind
+    )
 
 
 def recorded_forecasts(iterations: Sequence[Iteration]) -> dict[int, ForecastBefore]:

@@ -97,7 +97,7 @@ def test_the_next_command_goes_through_the_loop(run: Run, topic: Path) -> None:
     assert best["next_command"] is None  # the author's own edit
 
 
-def test_an_improvement_that_is_not_demonstrable_is_discarded(run: Run, topic: Path) -> None:
+def test_gain_that_is_not_demonstrable_is_neither_kept_nor_discarded(run: Run, topic: Path) -> None:
     rows = topic.with_name("t.csv").read_text().splitlines()
     topic.with_name("t.csv").write_text("\n".join([*rows[:25], ""]))
     brief(run, *EVAL, "--record")
@@ -105,7 +105,10 @@ def test_an_improvement_that_is_not_demonstrable_is_discarded(run: Run, topic: P
     document = brief(run, *EVAL, "--record")
     assert document["judgement"]["code"] not in ("better", "worse")
     assert document["metrics"]["fixes"] > document["metrics"]["regressions"]
-    assert next_run(run, document) == "history discard t.yaml --iteration 1 --yes"
+    assert "history" not in str(document["next_command"])
+    kept = run("history", "keep", "t.yaml")
+    assert (kept.code, "leave it undecided" in kept.err) == (4, True)
+    assert run("history", "discard", "t.yaml").code == 2
 
 
 def test_too_few_labels_have_no_next_command(run: Run, topic: Path) -> None:
@@ -150,7 +153,9 @@ def test_more_gives_whole_lists_page_by_page_without_a_scan(run: Run, topic: Pat
     assert lines[:10] == [prompt["line"] for prompt in document["false_positives"]]
     again = json.loads(run(*EVAL, "--format", "brief", "--more", "fp", "--page", "3").out)
     assert [prompt["line"] for prompt in again["prompts"]] == lines[40:]
-    assert brief(run, *EVAL, "--no-record")["more"].startswith("guardtui eval t.yaml")
+    unrecorded = brief(run, *EVAL, "--no-record")
+    assert unrecorded["more"].startswith("guardtui eval t.yaml")
+    assert unrecorded["next_command"] is None
 
 
 @pytest.mark.parametrize(

@@ -96,14 +96,42 @@ def test_labels_are_given_changed_and_taken_back(inbox: Path, run: Run, folder: 
 def test_verdicts_of_production_are_shown_after_the_label_only(folder: Path, run: Run) -> None:
     (folder / "v.jsonl").write_text('{"prompt": "p", "triggered": true, "guardrail": "prod"}\n')
     added = run("inbox", "add", "v.jsonl", "--topic", "topic.yaml", *ON)
-    assert "1 with the verdict of a guardrail in production" in added.err
+    unknown = "which definition answered is not known"
+    assert f"1 verdict of prod in production, {unknown}\n" in added.err
     listed = run("inbox", "list", "topic.yaml", "--format", "json", *ON)
-    assert json.loads(listed.out)["prompts"][0]["production"] is None
+    assert json.loads(listed.out)["prompts"][0]["production"] == []
     done = run("inbox", "label", "topic.yaml", prompt_id("p"), "true", *ON)
-    assert "in production prod triggered" in done.err
+    assert f"in production prod triggered, {unknown}\n" in done.err
+    assert "recorded" not in done.err
     listed = run("inbox", "list", "topic.yaml", "--format", "json", *ON)
-    known = json.loads(listed.out)["prompts"][0]["production"]
-    assert known == {"triggered": True, "guardrail": "prod", "definition": ""}
+    (known,) = json.loads(listed.out)["prompts"][0]["production"]
+    assert known == {
+        "triggered": True, "guardrail": "prod", "definition": "", "topics": [], "logged": None,
+    }  # fmt: skip
+
+
+def test_verdicts_of_a_stated_guardrail_are_an_iteration(folder: Path, run: Run) -> None:
+    (folder / "v.jsonl").write_text(
+        '{"prompt": "p", "triggered": true}\n{"prompt": "q", "triggered": false}\n'
+    )
+    words = ("inbox", "add", "v.jsonl", "--topic", "topic.yaml", *ON)
+    added = run(*words, "--guardrail", "airs:prod")
+    assert "2 verdicts of airs:prod in production with this definition\n" in added.err
+    done = run("inbox", "label", "topic.yaml", prompt_id("p"), "false", *ON)
+    assert "in production airs:prod triggered, with this definition\n" in done.err
+    assert "recorded as #0, from the log: 1 of 11 prompts have a verdict of AIRS" in done.err
+    run("inbox", "export", "topic.yaml", "-o", "out.csv", *ON)
+    text = (folder / "out.csv").read_text().replace(",q,,", ",q,false,")
+    (folder / "out.csv").write_text(text)
+    assert "recorded as #0" in run("inbox", "import", "topic.yaml", "out.csv", *ON).err
+    (entry,) = json.loads(run("history", "list", "topic.yaml", "--format", "json").out)[
+        "iterations"
+    ]
+    assert (entry["by"], entry["decision"], entry["tnr"]) == ("log", "undecided", 0.5)
+    refused = run(*words, "--iteration", "1")
+    assert (refused.code, "add --guardrail NAME" in refused.err) == (2, True)
+    refused = run(*words, "--guardrail", "airs:prod", "--iteration", "1")
+    assert (refused.code, "there is no iteration #1" in refused.err) == (2, True)
 
 
 def test_an_export_is_labelled_elsewhere_and_imported(inbox: Path, run: Run, folder: Path) -> None:

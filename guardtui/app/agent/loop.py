@@ -267,11 +267,7 @@ class AgentLoop:
 
         def discard(decisions: IterationDecisions, chosen: Iteration) -> Answer:
             decisions.restored_by_discarding(chosen)
-            if objection := decisions.against_discarding(chosen):
-                raise AgentError(
-                    f"not discarded: {objection}\n"
-                    "  leave it undecided: the author decides, or more labelled prompts"
-                )
+            decisions.require_no_gain(chosen)
             discarded, _ = decisions.discard(chosen)
             return self._decided(decisions, discarded)
 
@@ -432,7 +428,7 @@ class AgentLoop:
         try:
             status = await run.run(record.calls + self._budget.left)
         finally:
-            self._budget.made += run.calls - record.calls
+            self._budget.made += run.calls - record.calls + answering.probes
         proven = await asyncio.to_thread(experiment.record_proven, run, kept=False)
         report = experiment.report_of(run, status, kept=False)
         _, changes = await asyncio.to_thread(self._looked, own)
@@ -508,11 +504,11 @@ class AgentLoop:
     def _decided(self, decisions: IterationDecisions, decided: Iteration) -> Answer:
         session, definition = decisions.session, decisions.definition
         self._seen = SessionState(session.marks, session.pinned, definition)
-        plateau = plateau_text(session)
+        warnings = filter(None, (plateau_text(session), self._guardrail.kept_by(definition)))
         return (
             document(HISTORY, History.of([decided], session))
             | {"definition": definition.model_dump(mode="json")}
-            | _given(warnings=[plateau] if plateau else [])
+            | _given(warnings=list(warnings))
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.chosen_thresholds import wanted_threshold
-from guardtui.session.recent_topics import recent_topics
+from guardtui.session.recent_topics import recent_topics, remember_opened
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 from guardtui.session.topic_places import topics_in
@@ -99,6 +100,39 @@ def open_or_start(topic: Path, prompts: Path | None, reading: Reading | None = N
         return workspace
     path = stem_of(topic).with_name(f"{stem_of(topic).name}.yaml")
     return start_topic(topic, path, Topic(name=name_for(topic)), None, reading=reading)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedTopic:
+    """A workspace with its engine, and the requested threshold of that."""
+
+    workspace: Workspace
+    scanner: LocalScanner
+    threshold: Wanted
+
+
+def open_with_engine(
+    topic: Path,
+    prompts: Path | None,
+    encoder: str | None,
+    threshold: Wanted,
+    default: str,
+    reading: Reading | None,
+) -> OpenedTopic:
+    """Open a topic as `open_or_start` does, load its engine meanwhile, and remember it. Blocks.
+
+    `encoder` and `threshold` are those requested, None for those of the topic, or else `default`.
+    """
+    usual = LocalScanner(encoder or default)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(usual.load)  # takes as long as reading the prompts
+        workspace = open_or_start(topic, prompts, reading)
+    remember_opened(workspace)
+    return OpenedTopic(
+        workspace,
+        choose_scanner(workspace, encoder, threshold, default, usual),
+        threshold or wanted_threshold(workspace.store.settings()),
+    )
 
 
 def open_topic(path: Path, prompts: Path | None, current: Workspace) -> Workspace:

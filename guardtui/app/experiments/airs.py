@@ -124,7 +124,9 @@ class AirsAnswering:
         self._told: set[str] = set()
         self._done = self._total = 0
         self.calls = 0
-        """Number of prompts sent so far, without the probes after each apply."""
+        """Number of prompts sent so far, without the `probes`."""
+        self.probes = 0
+        """Number of scans sent so far to see each apply arrive."""
 
     @property
     def settings(self) -> ScannerSettings:
@@ -338,9 +340,15 @@ class AirsAnswering:
         self._say(report, f"waits until scans use {title}")
         if again:
             await self._require_own(profile)
+        before = self.probes
+
+        def probed(probes: int, seconds: float, reason: str) -> None:
+            self.probes = before + probes
+
         live = await self.connection.wait(
-            wanted.topic, profile, limit=self._wait, as_expected=False
+            wanted.topic, profile, limit=self._wait, as_expected=False, report=probed
         )
+        self.probes = before + live.probes
         if not live.live:
             await self._require_own(profile)
             raise AirsError(f"{title} is not in effect after {live.seconds:.0f} s: {live.reason}")

@@ -39,6 +39,7 @@ class ModelAnswering:
         self._held = False
         self.calls = 0
         """Number of verdicts that the service was asked for so far."""
+        self.probes = 0
 
     @property
     def settings(self) -> ScannerSettings:

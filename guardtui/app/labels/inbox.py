@@ -19,13 +19,20 @@ from typing import Any
 
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
-from guardtui.domain.inbox import InboxPrompt, InboxRecord, State, WhyAsked, prompt_id
+from guardtui.domain.inbox import (
+    InboxPrompt,
+    InboxRecord,
+    Production,
+    State,
+    WhyAsked,
+    prompt_id,
+)
 from guardtui.domain.prompt_edit import text_problem
 from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.text import display_text, spreadsheet_text
 from guardtui.domain.topic import Intent
 from guardtui.files.atomic import private_file
-from guardtui.files.change_signature import change_signature
+from guardtui.files.change_signature import Signature, change_signature
 from guardtui.files.inbox_file import InboxFile, InboxWriter, inbox_path
 from guardtui.files.label_edits import LabelEdit, LabelRows, read_labels, write_labels
 from guardtui.files.labelled_tables import LabelledRow
@@ -68,7 +75,6 @@ class Added:
     in_inbox: int = 0
     in_set: int = 0
     unusable: int = 0
-    verdicts: int = 0
 
     def text(self, inbox: Path, without: int = 0) -> str:
         """Return the numbers in words; `without` entries of the log had no text of a user."""
@@ -137,7 +143,7 @@ class Inbox:
         self._changed: dict[str, None] = {}
         self._texts: dict[str, str] = {}
         self._rows = LabelRows(prompts, b"", {})
-        self._signature: tuple[int, int, int] | None = (0, 0, 0)  # of no file
+        self._signature: Signature = (0, 0, 0)  # of no file
         self.prompts: dict[str, InboxPrompt] = {}
         self.refresh()
 
@@ -223,8 +229,13 @@ class Inbox:
         return [
             prompt
             for prompt in self.prompts.values()
-            if prompt.expected is None or prompt.id in self._records
+            if prompt.expected is None or self._is_own(prompt.id)
         ]
+
+    def _is_own(self, name: str) -> bool:
+        """Return whether more is known of a prompt than what guardrails said of it."""
+        record = self._records.get(name)
+        return record is not None and record.values.keys() - {"id", "production"} != set()
 
     @property
     def counts(self) -> dict[State, int]:
@@ -249,6 +260,9 @@ class Inbox:
     def add(self, logged: Iterable[LoggedPrompt]) -> Added:
         """Add prompts of a log, each text once; what the prompt set has is left out.
 
+        What guardrails said of a prompt in production is kept of all of them, and also where two
+        entries contradict each other.
+
         The log is read before anything is written, with one prompt in memory at a time. A draft
         that a user wrote, too, is a prompt of the log from then on.
         """
@@ -257,27 +271,37 @@ class Inbox:
         known = {int(name, 16) for name in self._records if "text" in self._records[name].values}
         in_set = {int(name, 16) for name in self._texts}
         drafts = {int(name, 16) for name in self._records if self._is_draft(name)}
-        seen: set[int] = set()
+        seen: dict[int, tuple[Production, ...]] = {}
         time = now()
         temporary = self.path.with_name(f".{self.path.name[:100]}.{secrets.token_hex(8)}")
         try:
             with private_file(temporary) as file:
                 for prompt in logged:
                     key = int(prompt_id(prompt.text), 16)
+                    if text_problem(prompt.text):
+                        added.unusable += key not in seen
+                        added.repeated += key in seen
+                        seen[key] = ()
+                        continue
+                    lines: list[dict[str, Any]] = []
                     if key in seen:
                         added.repeated += 1
-                    elif text_problem(prompt.text):
-                        added.unusable += 1
                     elif key in drafts and not prompt.draft:
-                        line = _new_line(key, prompt, time) | {"draft": False}
-                        file.write(json.dumps(line).encode() + b"\n")
+                        lines.append(_new_line(key, prompt, time) | {"draft": False})
                     elif key in in_set:
                         added.in_set += 1
                     elif key in known:
                         added.in_inbox += 1
                     else:
-                        file.write(json.dumps(_new_line(key, prompt, time)).encode() + b"\n")
-                    seen.add(key)
+                        lines.append(_new_line(key, prompt, time))
+                    said = seen[key] if key in seen else self._said_of(key)
+                    for one in prompt.production:
+                        if not any(known.covers(one) for known in said):
+                            said = (*said, one)
+                            line = {"id": f"{key:016x}", "production": one.as_json()}
+                            lines = _with_line(lines, line)
+                    seen[key] = said
+                    file.writelines(json.dumps(line).encode() + b"\n" for line in lines)
                 file.seek(0)
                 if file.read(1):
                     file.seek(0)
@@ -288,7 +312,13 @@ class Inbox:
         finally:
             with suppress(OSError):
                 temporary.unlink()
+        self.refresh()
         return added
+
+    def _said_of(self, key: int) -> tuple[Production, ...]:
+        """Return what is known already of what guardrails said of a prompt in production."""
+        record = self._records.get(f"{key:016x}")
+        return () if record is None else tuple(record.production.values())
 
     def _not_added_meanwhile(
         self, lines: Iterable[bytes], added: Added
@@ -303,11 +333,11 @@ class Inbox:
                 meanwhile.add(new["id"])
         for text in lines:
             line = json.loads(text)
-            if line["id"] in meanwhile:
-                added.in_inbox += 1
-                continue
-            added.added += 1
-            added.verdicts += "production" in line
+            if "text" in line:
+                if line["id"] in meanwhile:
+                    added.in_inbox += 1
+                    continue
+                added.added += 1
             yield line
 
     def ask(self, chances: Mapping[str, float | None], why: WhyAsked) -> tuple[str, ...]:
@@ -508,6 +538,13 @@ def _state(prompt: InboxPrompt) -> tuple[State, bool | None]:
     return prompt.state, prompt.expected
 
 
+def _with_line(lines: list[dict[str, Any]], line: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the lines on a prompt with a further one, in its first line if there is room."""
+    if lines and "production" not in lines[0]:
+        return [lines[0] | line, *lines[1:]]
+    return [*lines, line]
+
+
 def _new_line(key: int, prompt: LoggedPrompt, time: str) -> dict[str, Any]:
     line = {
         "id": f"{key:016x}",
@@ -515,5 +552,4 @@ def _new_line(key: int, prompt: LoggedPrompt, time: str) -> dict[str, Any]:
         "origin": prompt.origin,
         "added_at": time,
     }
-    known = {} if prompt.production is None else {"production": prompt.production.as_json()}
-    return line | known | ({"draft": True} if prompt.draft else {})
+    return line | ({"draft": True} if prompt.draft else {})

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from guardtui.domain.inbox import InboxPrompt, Production
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
-from guardtui.scanners.base import Progress, ScannerError
+from guardtui.scanners.base import Progress, Report, ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 
 Bools: TypeAlias = "NDArray[np.bool_]"
@@ -53,6 +53,10 @@ class JudgedLog:
     compared: tuple[Bools, Bools] | None = None
 
 
+def _quiet(progress: Progress) -> None:
+    """Show no progress."""
+
+
 def judged_log(
     prompts: Sequence[InboxPrompt],
     topic: Topic,
@@ -60,15 +64,17 @@ def judged_log(
     threshold: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
     before: Before | None = None,
+    report: Report = _quiet,
 ) -> JudgedLog | None:
     """Judge prompts with the engine, by default at its shipped threshold; None when stopped.
 
-    `before` is a definition to compare the topic with, at its own threshold. Raises ScannerError.
+    `report` hears how far that is. `before` is a definition to compare the topic with, at its own
+    threshold. Raises ScannerError.
     """
     scanner = engine.beside()
     scanner.use_threshold(threshold)
     unlabelled = _prompt_set(prompts, topic.intent)
-    evaluation = scanner.evaluate_now(topic, unlabelled, _quiet, stopped)
+    evaluation = scanner.evaluate_now(topic, unlabelled, report, stopped)
     vectors = scanner.prompt_vectors(unlabelled, _quiet, stopped)
     if evaluation is None or vectors is None:
         return None
@@ -102,7 +108,7 @@ def judged_log(
 
 
 def says_it_belongs(production: Production, intent: Intent) -> bool:
-    """Return whether a guardrail took a prompt for one of the topic."""
+    """Return whether a guardrail took a prompt for one of the topic; not if it said both."""
     return production.triggered is (intent is Intent.BLOCK)
 
 
@@ -115,28 +121,23 @@ def _verdicts(
     what it judged.
     """
     logged = np.array([row for row, one in enumerate(prompts) if not one.draft], np.intp)
-    known = Counter(
-        (one.production.guardrail, one.production.definition)
-        for one in prompts
-        if one.production is not None and not one.draft
-    )
+    answers = [
+        {one.judge: one for one in prompt.production if one.triggered is not None}
+        for prompt in prompts
+    ]
+    known = Counter(judge for row in logged.tolist() for judge in answers[row])
     if known:
-        (guardrail, definition), count = known.most_common(1)[0]
+        judge, count = known.most_common(1)[0]
         if 2 * count >= len(logged):
-            judged = {
-                row: says_it_belongs(one.production, topic.intent)
-                for row, one in enumerate(prompts)
-                if one.production is not None
-                and (one.production.guardrail, one.production.definition) == (guardrail, definition)
-                and not one.draft
-            }
-            rows = np.array([*judged], np.intp)
+            rows = np.array([row for row in logged if judge in answers[row]], np.intp)
+            verdicts = [says_it_belongs(answers[row][judge], topic.intent) for row in rows]
+            guardrail, definition = judge
             who = guardrail or "the guardrail"
             if definition == topic.fingerprint:
                 who += " with this definition"
             elif definition:
                 who += f" with definition {definition[:_SHOWN]}"
-            return rows, np.array([*judged.values()], np.bool_), who
+            return rows, np.array(verdicts, np.bool_), who
     return logged, belonging[logged], ENGINE_NAME
 
 
@@ -151,7 +152,3 @@ def _prompt_set(prompts: Sequence[InboxPrompt], intent: Intent) -> PromptSet:
         ]
     )
     return PromptSet(frame, intent, "")
-
-
-def _quiet(progress: Progress) -> None:
-    """Show no progress."""

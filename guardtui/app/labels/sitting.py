@@ -13,7 +13,7 @@ from guardtui.app.labels.drift import changes_text
 from guardtui.app.labels.inbox import Inbox, InboxError, LabelledMeanwhileError
 from guardtui.app.labels.judged_log import ENGINE_NAME, JudgedLog, says_it_belongs
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.inbox import InboxPrompt, State, WhyAsked
+from guardtui.domain.inbox import InboxPrompt, Production, State, WhyAsked
 from guardtui.domain.topic import Intent
 from guardtui.files.prompt_edits import PromptsChangedError
 
@@ -43,11 +43,15 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a machine, `who`, says of a prompt: whether it belongs; `score` is the engine's."""
+    """What a machine, `who`, says of a prompt: whether it belongs, None if it said both.
+
+    `score` is the engine's. `definition` says with which one a guardrail of production answered.
+    """
 
     who: str
-    belongs: bool
+    belongs: bool | None
     score: float | None = None
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +92,13 @@ class Sitting:
         purpose: Purpose = Purpose.AUDIT,
         first: Sequence[str] = (),
         wanted: int = 0,
+        definition_of: Callable[[Production], str] = lambda _: "",
     ) -> None:
-        """`first` are ids to ask before other chosen ones; `wanted` labels would decide an edit."""
+        """`first` are ids to ask before other chosen ones; `wanted` labels would decide an edit.
+
+        `definition_of` says in words with which definition a guardrail of production answered.
+        """
+        self._definition_of = definition_of
         self.inbox, self.purpose = inbox, purpose
         self._log, self._intent, self._wanted = log, intent, wanted
         self._first, self._again = list(first), list[str]()
@@ -256,12 +265,15 @@ class Sitting:
     def _verdicts(self, prompt: InboxPrompt) -> tuple[Verdict, ...]:
         row = self._log.ids.index(prompt.id)
         score = float(self._log.scores[row])
-        verdicts = [Verdict(ENGINE_NAME, bool(self._log.belonging[row]), score)]
-        if prompt.production is not None:
-            who = prompt.production.guardrail or "the guardrail"
-            belongs = says_it_belongs(prompt.production, self._intent)
-            verdicts.insert(0, Verdict(who, belongs))
-        return tuple(verdicts)
+        logged = [
+            Verdict(
+                one.guardrail or "the guardrail",
+                None if one.triggered is None else says_it_belongs(one, self._intent),
+                definition=self._definition_of(one),
+            )
+            for one in prompt.production
+        ]
+        return (*logged, Verdict(ENGINE_NAME, bool(self._log.belonging[row]), score))
 
     # --- where it stands ------------------------------------------------------------------
 
@@ -286,12 +298,12 @@ class Sitting:
             return lambda: chosen
         queue, what = self._queue(), _ABOUT_EDIT
         if self.purpose is Purpose.AUDIT:
-            what = f"audit of {self._log.who}"
+            what = f"audit of {self._log.who} in production, by a random sample of the log"
         known = (self.purpose, queue.look, queue.audited * (not queue.is_estimated))
 
         def line() -> str:
             if self._line is None or self._line[0] != known:  # until the next estimate
-                self._line = known, f"{what}: {queue.line}"
+                self._line = known, f"{what}\n{queue.line}"
             return self._line[1]
 
         return line
@@ -299,12 +311,11 @@ class Sitting:
     def _line_of_chosen(self) -> str:
         chosen = sum(one.prompt.why_asked is WhyAsked.CHOSEN for one in self.given)
         left = max(0, self._wanted - chosen)
-        line = "chosen: near the line between both, for the edits; in no figure of production"
+        line = "chosen: near the line between both, for the edits; in no audit"
         if not self._wanted:
             return line
-        if not left:
-            return f"enough: {line}"
-        return f"{line}; about {left} more would tell whether an edit helps"
+        more = f"about {left} more would tell whether an edit helps" if left else "enough"
+        return f"{line}\n{more}"
 
     def audit(self) -> Audit | None:
         """Return the rates in production, or None before the first estimate."""

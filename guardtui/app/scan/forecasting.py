@@ -26,7 +26,7 @@ from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fi
 from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner, Stopped
-from guardtui.session.session import recorded_forecasts
+from guardtui.session.session import Recorder, recorded_forecasts
 
 LEAST_OF_EACH_LABEL = 10
 """Minimum number of verdicts on prompts that belong to the topic, and on others.
@@ -183,6 +183,30 @@ class Forecasting:
         scans = self._scans()
         return self._forecaster(scans, prompts, self._engine.scanner, stopped) if scans else None
 
+    def beside(
+        self,
+        topics: tuple[Topic, Topic],
+        prompts: PromptSet,
+        scanner: LocalScanner,
+        stopped: Stopped = lambda: False,
+    ) -> tuple[Forecast, Forecast] | None:
+        """Forecast two definitions on other prompts than those shown, with their own `scanner`.
+
+        Returns None if there are too few verdicts, or if stopped. Blocks. Raises ScannerError.
+        """
+        scans = self._scans()
+        if not scans:
+            return None
+        try:
+            settings = guardrails(scans)[0]
+            forecaster = fit(scans, settings, prompts, EngineReader(scanner), stopped=stopped)
+        except ForecastError:
+            return None
+        if forecaster is None:
+            return None
+        before, after = (forecaster.forecast(topic, stopped) for topic in topics)
+        return None if before is None or after is None else (before, after)
+
     def _forecaster(
         self,
         scans: tuple[Evaluation, ...],
@@ -206,14 +230,12 @@ class Forecasting:
             return forecaster
 
     def _scans(self) -> tuple[Evaluation, ...]:
-        """Return the verdicts of the guardrail: those of experiments, which count least, first."""
+        """Return the verdicts of the guardrail: those that count least, not of a scan, first."""
         session = self._session
+        ordered = sorted(session.iterations, key=lambda one: one.by is not Recorder.LOG)
         return tuple(
             evaluation
-            for evaluation in (
-                *session.experiments,
-                *(iteration.evaluation for iteration in session.iterations),
-            )
+            for evaluation in (*session.experiments, *(one.evaluation for one in ordered))
             if evaluation.settings.kind != ENGINE and self._follows(evaluation.settings)
         )
 

@@ -135,7 +135,9 @@ def command(context: click.Context, only: str | None, schema: str | None) -> Non
     if only is not None:
         chosen = [one for one in commands if f"{one.command} ".startswith(f"{only} ")]
         if not chosen:
-            raise _unknown("--command", only, [one.command for one in commands])
+            names = [known.command for known in commands]
+            groups = [name.split()[0] for name in names]
+            raise _unknown("--command", only, list(dict.fromkeys((*groups, *names))))
         spec = replace(spec, commands=chosen)
     else:
         schemas = {name: json.loads(path.read_text("utf-8")) for name, path in _schemas().items()}

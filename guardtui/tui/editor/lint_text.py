@@ -26,7 +26,7 @@ def lint_line(advice: Advice, cells: int, *, pending: bool = False) -> Text:
         return _cut(Text(f"⚠ {advice.brief}", "bold $text-warning"), cells)
     sign, style = ("…" if pending else "n/a", "$text-muted")
     if removal is not None:
-        sign, style = delta(removal.change)
+        sign, style = delta(removal.change, "no change")
         sign = sign or "n/a"
         full = Text("• ", "$text-warning").append(f"{advice.brief} · ", "$foreground")
         full.append(
@@ -79,7 +79,7 @@ def advice_text(
         if removal is None:
             text.append("n/a", "$text-muted").append("  (could not be measured)\n")
         else:
-            sign, style = delta(removal.change)
+            sign, style = delta(removal.change, "no change")
             text.append(f"coverage {rate_text(removal.before.coverage)} {before} → ")
             text.append(f"{rate_text(removal.after.coverage)} {after}  ")
             text.append(sign or "n/a", style)

@@ -89,7 +89,7 @@ class LabelFeature:
         """Show the queue; with `like_idea` prompts that would decide the step are first."""
         labels, topic = self._services.labels, await self._services.editing.finish_typing()
         wanted = self._wanted if like_idea else None
-        screen = LabelScreen(topic.name, lambda: labels.begin(wanted))
+        screen = LabelScreen(topic, lambda report: labels.begin(report, wanted))
         await self._window.show(screen)
         if screen.sitting is None:
             key = self._window.first_key("add_log")

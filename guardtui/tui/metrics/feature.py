@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from rich.cells import cell_len
 from rich.text import Text
 
-from guardtui.advice.judgement import judge
+from guardtui.app.leaving import prompt_count_text
 from guardtui.app.scan.record import is_recorded
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus
@@ -17,7 +17,6 @@ from guardtui.domain.text import display_start, display_text
 from guardtui.scanners.models.decision import THRESHOLD
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
-from guardtui.tui.main.prompt_count import prompt_count_text
 from guardtui.tui.main.window import Window
 from guardtui.tui.metrics.pane import Dashboard, badge_style, badge_text, summary
 
@@ -146,14 +145,7 @@ class MetricsFeature:
         return Dashboard(
             state,
             evaluation,
-            judge(
-                evaluation,
-                state.comparison,
-                number,
-                discards=session.discards_in_a_row,
-                partial=state.partial,
-                forecast=state.forecast,
-            ),
+            self._services.judgement(state, evaluation),
             baseline=number,
             history=[one.evaluation.metrics.coverage for one in session.comparable],
             best=None if best is None else best.number,

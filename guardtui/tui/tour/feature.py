@@ -114,7 +114,7 @@ class TourBox(Vertical):
         self._text = Static("", id="tour-text")
         self._buttons = (
             Button("← Previous (alt+←)", id="tour-back", compact=True),
-            Button("Next → (alt+→)", id="tour-next", compact=True, variant="primary"),
+            Button("Next → (alt+→)", id="tour-next", compact=True),
             Button("Close (Esc)", id="tour-close", compact=True),
         )
         for button in self._buttons:

@@ -284,10 +284,27 @@ def test_two_labels_for_one_prompt_in_an_import_contradict(inbox: Inbox) -> None
     assert (imported.labelled, len(imported.contradicting)) == (1, 1)
 
 
-def test_production_is_kept(inbox: Inbox, path: Path) -> None:
-    said = Production(True, "airs:prod", "r3")
-    assert inbox.add([LoggedPrompt("new", "log:9", said)]).verdicts == 1
-    assert opened(path).prompts[prompt_id("new")].production == said
+def test_verdicts_of_production_are_kept_of_all_prompts_and_all_answers(
+    inbox: Inbox, path: Path
+) -> None:
+    said, other = Production(True, "airs:prod", "r3"), Production(False, "airs:prod", "r3")
+    labelled = next(prompt for prompt in inbox.prompts.values() if prompt.expected is not None)
+    logged = [
+        LoggedPrompt("new", "log:9", (said,)),
+        LoggedPrompt("new", "log:10", (said,)),
+        LoggedPrompt(labelled.text, "log:11", (other,)),
+    ]
+    added = inbox.add(logged)
+    assert (added.added, added.repeated, added.in_set) == (1, 1, 1)
+    assert len(inbox.path.read_text().splitlines()) == 4
+    inbox.add(logged)
+    assert len(inbox.path.read_text().splitlines()) == 4
+    assert opened(path).prompts[prompt_id("new")].production == (said,)
+    assert opened(path).prompts[labelled.id].production == (other,)
+    assert labelled.id not in {prompt.id for prompt in opened(path).own}
+    inbox.add([LoggedPrompt("new", "log:12", (other,))])
+    both = (Production(None, "airs:prod", "r3"),)
+    assert opened(path).prompts[prompt_id("new")].production == both
 
 
 def test_a_failed_write_of_the_prompt_set_leaves_the_inbox(

@@ -11,6 +11,7 @@ from guardtui.advice.label_queue import FIRST
 from guardtui.app.labels.audit import Audit
 from guardtui.app.labels.inbox import Inbox, LabelledMeanwhileError
 from guardtui.app.labels.labelling import sitting_at
+from guardtui.app.labels.logged_verdicts import UNKNOWN
 from guardtui.app.labels.sitting import Answer, Purpose, Sitting, Verdict
 from guardtui.domain.inbox import InboxPrompt, Production, State, WhyAsked
 from guardtui.domain.topic import Intent, Topic
@@ -42,7 +43,7 @@ def filled(path: Path, each: int = 8, *, judged: bool = True, origin: str = "app
         LoggedPrompt(
             text,
             f"{origin}:{line}",
-            Production(belongs(text) and line % 2 == 1, "corp") if judged else None,
+            (Production(belongs(text) and line % 2 == 1, "corp"),) if judged else (),
         )
         for line, text in enumerate(texts, start=1)
     )
@@ -51,7 +52,7 @@ def filled(path: Path, each: int = 8, *, judged: bool = True, origin: str = "app
 
 def sitting(path: Path, topic: Topic = TOPIC, **more: object) -> Sitting:
     inbox = Inbox(path, topic.intent, path.parent / "backups")
-    made = sitting_at(inbox, topic, LocalScanner("static"), **more)  # type: ignore[arg-type]
+    made = sitting_at(inbox, topic, LocalScanner("static"), lambda _: None, **more)  # type: ignore[arg-type]
     assert made is not None
     return made
 
@@ -99,7 +100,9 @@ def test_each_prompt_is_asked_once_with_its_chance_and_its_label_is_written(path
     # All are labelled: the rates are known.
     assert audit.rates.belonging.low == audit.rates.belonging.high == 0.5
     assert audit.rates.others.value == 1.0
-    assert at.line()().startswith("audit of corp: enough: coverage in production")
+    assert at.line()().startswith(
+        "audit of corp in production, by a random sample of the log\nenough: coverage 0.50 [0.50"
+    )
 
 
 def test_a_later_sitting_goes_on_with_the_same_audit(path: Path) -> None:
@@ -109,7 +112,7 @@ def test_a_later_sitting_goes_on_with_the_same_audit(path: Path) -> None:
     assert left is not None
     again = sitting(path)
     again.inbox._asked.add(left.id)  # as after the ten minutes for which it was taken
-    assert again.line()() == f"audit of corp: {FIRST - 12} more labels until the first estimate"
+    assert again.line()().endswith(f"\n{FIRST - 12} more labels until the first estimate")
     drawn = again.draw()
     assert drawn is not None
     assert drawn.id == left.id
@@ -172,9 +175,9 @@ def test_the_audit_names_the_definition_of_production(
 ) -> None:
     Inbox(path, Intent.BLOCK).add(
         [
-            LoggedPrompt("my tax?", "log:1", Production(True, "corp", definition)),
-            LoggedPrompt("my soup?", "log:2", Production(False, "corp", definition)),
-            LoggedPrompt("older", "log:3", Production(False, "corp", "")),
+            LoggedPrompt("my tax?", "log:1", (Production(True, "corp", definition),)),
+            LoggedPrompt("my soup?", "log:2", (Production(False, "corp", definition),)),
+            LoggedPrompt("older", "log:3", (Production(False, "corp", ""),)),
         ]
     )
     at = sitting(path)
@@ -191,7 +194,7 @@ def test_prompts_like_those_of_the_step_come_first_and_the_line_counts_down(path
     assert "about 2 more would tell" in at.line()()
     asked = answer(at, 3)
     assert all("dragons" in prompt.text for prompt in asked)
-    assert at.line()().startswith("enough: chosen")
+    assert at.line()().endswith("\nenough")
     assert len(answer(at, 100)) == 37
     assert at.draw() is None
     assert at.audit() is None
@@ -209,7 +212,7 @@ def test_an_edit_is_compared_by_labels_that_the_audit_keeps(path: Path) -> None:
     asked = answer(at, 100)
     assert all(prompt.why_asked is WhyAsked.AUDIT for prompt in asked)
     line = at.line()()
-    assert "by the engine: enough: the second definition is better: coverage +" in line
+    assert "by the engine\nenough: the second definition is better: coverage +" in line
     at.purpose = Purpose.AUDIT
     assert audit_of(at).rates.belonging.low == audit_of(at).rates.belonging.high == 0.5
 
@@ -233,12 +236,12 @@ def test_what_machines_said_comes_with_the_answer(
     path: Path, intent: Intent, blocked: bool
 ) -> None:
     path.unlink()
-    Inbox(path, intent).add([LoggedPrompt("My tax?", "log:1", Production(blocked, "corp"))])
+    Inbox(path, intent).add([LoggedPrompt("My tax?", "log:1", (Production(blocked, "corp"),))])
     at = sitting(path, TOPIC.model_copy(update={"intent": intent}))
     prompt = at.draw()
     assert prompt is not None
     given = at.give(prompt, Answer.BELONGS, "asks")
-    assert given.verdicts[0] == Verdict("corp", belongs=True)
+    assert given.verdicts[0] == Verdict("corp", belongs=True, definition=UNKNOWN)
     assert given.verdicts[1].who == "the engine"
     assert at.write() == []
     assert at.inbox.prompts[prompt.id].reason == "asks"
