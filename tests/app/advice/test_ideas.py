@@ -552,7 +552,7 @@ async def test_the_step_names_the_prompts_that_wait_in_the_inbox(
         assert state.ideas is not None
         step = state.ideas.ranked[0]
         assert step.line.startswith("Label prompts (1,200 wait): with 20 labels a gain under ")
-        assert "Enter opens the queue" in " ".join(step.detail.split())
+        assert "The queue of the inbox has the prompts most like them first." in step.detail
 
 
 async def test_reports_say_the_step_that_the_app_shows(
