@@ -48,7 +48,6 @@ DARK = Theme(
         "screen-selection-foreground": "#ffffff",
         "button-color-foreground": "#0e1116",
         "primary-darken-2": "#5f8fc0",
-        "border-blurred": "#4a5a6e",
     },
 )
 
@@ -86,7 +85,6 @@ LIGHT = Theme(
         "screen-selection-background": "#b5d3f2",
         "screen-selection-foreground": "#000000",
         "button-color-foreground": "#ffffff",
-        "border-blurred": "#8b97a6",
     },
 )
 
@@ -103,7 +101,7 @@ def frame_colors(variables: Mapping[str, str]) -> dict[str, str]:
     frame = text.hex if text.ansi is not None else text.with_alpha(0.5).hex
     tracks = ("scrollbar-background", "scrollbar-background-hover", "scrollbar-background-active")
     return {
-        "frame": frame,
+        "border-blurred": frame,
         "scrollbar": frame,
         "scrollbar-corner-color": surface,
         **dict.fromkeys(tracks, surface),

@@ -31,7 +31,7 @@ from .conftest import NEGATIVE, POSITIVE, Result, Run, full_disk
 
 pytest.importorskip("aiohttp")
 
-from .sandbox_server import request, sandbox_server
+from .sandbox_server import account_variables, request, sandbox_server, scan_variables
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 
@@ -47,23 +47,8 @@ class Cloud:
 
     def __init__(self, url: str, folder: Path) -> None:
         self.url, self.folder = url, folder
-        self.scans = {
-            "PANW_AI_SEC_API_KEY": KEY,
-            "PANW_AI_SEC_API_ENDPOINT": url,
-            "GUARDTUI_CACHE": str(folder / "cache"),
-            "HOME": str(folder),
-        }
-        self.account = {
-            "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-            "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-            "PANW_MGMT_CLIENT_ID": "sandbox",
-            "PANW_MGMT_CLIENT_SECRET": "sandbox",
-            "PANW_MGMT_TSG_ID": "1",
-        }
-
-    @property
-    def all(self) -> dict[str, str]:
-        return self.scans | self.account
+        own = {"GUARDTUI_CACHE": str(folder / "cache"), "HOME": str(folder)}
+        self.scans, self.all = scan_variables(url) | own, account_variables(url) | own
 
     def apply(self, topic: str = "topic.yaml") -> None:
         settings = AirsSettings.load({}, self.all, Path("/nonexistent/config.json"))

@@ -184,6 +184,23 @@ class WorkspaceSync:
                 await asyncio.to_thread(self._workspace.reread_prompts)
             self._publish()
 
+    async def replace(self, topic: Topic, taken_out: frozenset[int]) -> bool:
+        """Replace the definition and remove prompts from their file; both are shown at once.
+
+        Returns False, with a message and without any change, if the file cannot be written.
+        """
+        async with self._editing_prompts:
+            if taken_out:
+                done = ""
+                with problems_shown(self._author):
+                    done = await asyncio.to_thread(self._workspace.edit_prompts, Remove(taken_out))
+                if not done:
+                    return False
+            self._workspace.session.edit(topic)
+            self._workspace.session.end_group()
+            self._publish()
+        return True
+
     async def offer_to_take_out(self, before: Topic, after: Topic) -> None:
         """Offer to remove prompts that an edit made examples: they would always match."""
         keys = taken_prompts(before, after, self._store.state.prompts)
@@ -202,7 +219,7 @@ class WorkspaceSync:
         cost = _NO_FIT if fitted and ends_the_fit(self._store.state.prompts, keys) else ""
         question = Confirm(
             f"{told}\nTake {'it' if single else 'them'} out of the prompt file? It is backed up "
-            f"first, and u in the results brings rows back.{cost}",
+            f"first, in .guardtui/backups.{cost}",
             "Take out",
             "Leave in",
         )

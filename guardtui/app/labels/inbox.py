@@ -462,6 +462,7 @@ class Inbox:
     ) -> None:
         """Write new states of prompts into the prompt set and the inbox, which were just read."""
         labels: dict[str, bool | None] = {}
+        splits: dict[str, str] = {}
         removed = []
         lines: list[dict[str, Any]] = []
         time = now()
@@ -472,6 +473,7 @@ class Inbox:
             if expected is not None:
                 line["expected"] = expected
                 labels[prompt.text] = expected
+                splits[prompt.text] = "" if record is None else str(record.values.get("split", ""))
                 if prompt.expected is None:
                     line["filled"] = prompt.in_set
             elif prompt.expected is not None:
@@ -485,7 +487,7 @@ class Inbox:
             lines.append(line | {"reason": reason})
         write_labels(
             self._rows,
-            LabelEdit(labels, removed),
+            LabelEdit(labels, removed, splits),
             self._intent,
             backup_folder=self._backups,
         )
@@ -585,4 +587,5 @@ def _new_line(key: int, prompt: LoggedPrompt, time: str) -> dict[str, Any]:
         "origin": prompt.origin,
         "added_at": time,
     }
-    return line | ({"draft": True} if prompt.draft else {})
+    known = {"draft": True} if prompt.draft else {}
+    return line | known | ({"split": prompt.split} if prompt.split else {})

@@ -132,7 +132,7 @@ class Labelling:
 
         def estimate(stopped: Stopped) -> Audit | None:
             inbox = Inbox.of_workspace(self._workspace)
-            if sum(one.why_asked is WhyAsked.AUDIT for one in inbox.own) < FIRST:
+            if sum(prompt.why_asked is WhyAsked.AUDIT for prompt in inbox.own) < FIRST:
                 return None
             log = judged_log(inbox.own, topic, self._engine.scanner, threshold, stopped)
             return None if log is None else rates_of(audit_queue(inbox.prompts, log), log)

@@ -115,7 +115,9 @@ class Sitting:
     @property
     def next_purpose(self) -> Purpose:
         """The purpose that comes after this one; two definitions only if their verdicts differ."""
-        known = [one for one in Purpose if one is not Purpose.COMPARE or self._log.compared]
+        known = [
+            purpose for purpose in Purpose if purpose is not Purpose.COMPARE or self._log.compared
+        ]
         return known[(known.index(self.purpose) + 1) % len(known)]
 
     # --- the next prompt ------------------------------------------------------------------
@@ -141,7 +143,9 @@ class Sitting:
             pending = [self._logged[name] for name in self._taken if name in self._logged]
             question = queue.next_audited(pending)
             if queue.drawn:  # with a label that they have: nobody is asked
-                self.inbox.ask({names[one.row]: one.chance for one in queue.drawn}, WhyAsked.AUDIT)
+                self.inbox.ask(
+                    {names[drawn.row]: drawn.chance for drawn in queue.drawn}, WhyAsked.AUDIT
+                )
             if question is None:
                 return None
             name = names[question.row]
@@ -316,7 +320,7 @@ class Sitting:
         return line
 
     def _line_of_chosen(self) -> str:
-        chosen = sum(one.prompt.why_asked is WhyAsked.CHOSEN for one in self.given)
+        chosen = sum(given.prompt.why_asked is WhyAsked.CHOSEN for given in self.given)
         left = max(0, self._wanted - chosen)
         line = "chosen: near the line between both, for the edits; in no audit"
         if not self._wanted:

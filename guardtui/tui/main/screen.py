@@ -24,7 +24,7 @@ from guardtui.session.store import StoreError
 from guardtui.tui import messages
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.main.key_hints import hint_of
-from guardtui.tui.main.panes import BREAKPOINTS, Panes, classes_for
+from guardtui.tui.main.panes import Panes, layout_for
 from guardtui.tui.main.window import Window
 from guardtui.tui.registry.actions import SCREEN, call_of, performed
 
@@ -84,7 +84,6 @@ class MainScreen(Screen[None]):
         # After the pane itself has nothing left to close.
         Binding("escape", "unzoom", "Back from the zoom", show=False),
     ]
-    HORIZONTAL_BREAKPOINTS, VERTICAL_BREAKPOINTS = BREAKPOINTS
 
     def __init__(self, opening: Opening, config: Config, greeting: Greeting | None = None) -> None:
         super().__init__(classes="-pane-editor")
@@ -148,7 +147,7 @@ class MainScreen(Screen[None]):
                 return action not in ("quit", call_of("quit"))
 
     def compose(self) -> ComposeResult:
-        self.add_class(*classes_for(self.app.size), update=False)
+        self.add_class(layout_for(self.app.size), update=False)
         yield from self.panes.compose()
 
     def use_config(self, config: Config) -> None:
@@ -300,7 +299,7 @@ class MainScreen(Screen[None]):
             self._loaded.tour.turn()
         elif self._greeting is Greeting.HINT:
             keys = self.window.first_key("tour")
-            self.notify(f"New here? {keys} starts a tour of six steps, F1 explains a pane.")
+            self.notify(f"New here? {keys} starts a tour of five steps, F1 explains a pane.")
         elif self._greeting is Greeting.TOPICS:
             key = self.window.first_key("open_menu")
             self.notify(f"Several topics are in this folder: {key} f t lists them.")
@@ -377,7 +376,6 @@ class MainScreen(Screen[None]):
     @on(messages.ResultsViewChanged)
     def view_changed(self, event: messages.ResultsViewChanged) -> None:
         self._loaded.rows.build(event.view)
-        self._loaded.tour.filtered()
 
     def on_frame_table_row_selected(self, event: FrameTable.RowSelected) -> None:
         self._loaded.rows.show_detail(event.row_id)
@@ -401,6 +399,7 @@ class MainScreen(Screen[None]):
         self._loaded.tour.pressed(event.button.id)
 
     def on_resize(self) -> None:
+        self.panes.fit()
         if self.features is not None:
             self.features.header.draw()
             self.window.later(self.features.side.draw)

@@ -252,7 +252,7 @@ async def test_messages_lie_over_the_title_and_the_newest_replaces_the_older(
         lines = frame(app).splitlines()
         assert "shows all)" in lines[1]
         assert "name" in lines[2]
-        assert lines[-2].startswith(" engine coverage 0.")
+        assert lines[-3].startswith(" engine coverage 0.")
         await pilot.press("ctrl+@", "m")
         await until(pilot, lambda: "Recent messages" in frame(app))
         for text in ("the first message", "the second message", "Title: much too long"):

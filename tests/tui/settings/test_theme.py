@@ -160,7 +160,9 @@ def test_text_contrasts_with_its_background(theme: Theme) -> None:
 
 
 @pytest.mark.parametrize("ground_name", ["background", "surface"])
-@pytest.mark.parametrize("name", ["frame", "primary", "accent", "scrollbar", "scrollbar-active"])
+@pytest.mark.parametrize(
+    "name", ["border-blurred", "primary", "accent", "scrollbar", "scrollbar-active"]
+)
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
 def test_frames_focus_and_scroll_bars_contrast_with_what_they_stand_on(
     theme: Theme, name: str, ground_name: str
