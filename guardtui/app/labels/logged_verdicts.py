@@ -275,7 +275,8 @@ class LogStatement:
 
     It covers those without a name and those of this guardrail. `others` counts verdicts of other
     guardrails by name, and `definitions` those of a revision that is known to have another
-    definition: both stay as the log has them. `revisions` are the others that the log names.
+    definition: both stay as the log has them. `revisions` counts verdicts of the others that the
+    log names.
     """
 
     sources: VerdictSources
@@ -283,7 +284,7 @@ class LogStatement:
     source: VerdictSource
     others: Counter[str] = field(default_factory=Counter)
     definitions: int = 0
-    revisions: set[str] = field(default_factory=set)
+    revisions: Counter[str] = field(default_factory=Counter)
     _same: dict[str, bool] = field(default_factory=dict)
 
     def applied(self, logged: Iterable[LoggedPrompt]) -> Iterator[LoggedPrompt]:
@@ -303,8 +304,8 @@ class LogStatement:
         if known is not None and known.topic != self.source.topic:
             self.definitions += 1
             return production
-        if production.definition:
-            self.revisions.add(production.definition)
+        if known is None and production.definition:
+            self.revisions[production.definition] += 1
         fingerprint = self.source.topic.fingerprint
         return replace(
             production, guardrail=self.name, definition=fingerprint, logged=production.judge
@@ -329,9 +330,13 @@ class LogStatement:
         if self.definitions:
             verdicts = count_text(self.definitions, "verdict")
             sentences.append(f"{verdicts} of another definition, by their revision: left so")
-        if len(self.revisions) > 1:
-            count = len(self.revisions)
-            sentences.append(f"{count} revisions of {self.name}: all are taken as this definition")
+        if self.revisions:
+            names = ", ".join(display_start(name, _REVISION) for name in [*self.revisions][:3])
+            verdicts = count_text(self.revisions.total(), "verdict")
+            several = count_text(len(self.revisions), "revision")
+            sentences.append(
+                f"{verdicts} of {several} that no iteration has ({names}): taken as this definition"
+            )
         return sentences
 
 
