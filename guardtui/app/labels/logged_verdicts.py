@@ -79,10 +79,11 @@ class VerdictSource:
 class VerdictSources:
     """Finds the source of verdicts of a log, in the session of a topic file as it is now."""
 
-    def __init__(self, topic: Path, inbox: Inbox) -> None:
-        """Raises FileError and StoreError."""
+    def __init__(self, topic: Path, inbox: Inbox, edited: Topic | None = None) -> None:
+        """`edited` is a definition that is not saved. Raises FileError and StoreError."""
         self.topic_path = topic
         self._own = _definition(topic, inbox)
+        self._edited = self._own if edited is None else edited
         self._stated: dict[tuple[str, str], VerdictSource] = {}
         iterations: list[Iteration] = []
         if has_session(topic):
@@ -115,7 +116,7 @@ class VerdictSources:
         if recorded:
             same = all(source.topic == recorded[0].topic for source in recorded)
             return recorded[0] if same else None
-        for topic in (self._own, *(one.evaluation.topic for one in self._all)):
+        for topic in (self._own, self._edited, *(one.evaluation.topic for one in self._all)):
             if topic.fingerprint == definition:
                 return VerdictSource(ScannerSettings(guardrail), topic)
         return None
