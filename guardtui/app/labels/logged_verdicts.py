@@ -188,14 +188,11 @@ class VerdictSources:
                 continue
             then, since = (self._answered(settings, topic, keys) for topic in (before, after))
             rows = is_answered(then.triggered) & is_answered(since.triggered)
-            comparison = compare(
-                *(
-                    Evaluation(
-                        topic, settings, "", keys[rows], expected[rows], _chosen(verdicts, rows)
-                    )
-                    for topic, verdicts in ((before, then), (after, since))
-                )
+            first, second = (
+                Evaluation(topic, settings, "", keys[rows], expected[rows], _chosen(verdicts, rows))
+                for topic, verdicts in ((before, then), (after, since))
             )
+            comparison = compare(first, second)
             value = comparison.deltas["coverage"]
             change = comparison.significance.intervals["coverage"]
             if value is None or change is None:
