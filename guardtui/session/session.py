@@ -342,7 +342,10 @@ class Session:
     @property
     def marks(self) -> dict[int, tuple[str, int]]:
         """What other programs may change: decision and completions of iterations, by number."""
-        return {one.number: (one.decision.value, one.completions) for one in self.iterations}
+        return {
+            iteration.number: (iteration.decision.value, iteration.completions)
+            for iteration in self.iterations
+        }
 
     def learn(self, iterations: Sequence[Iteration]) -> None:
         """Add or replace iterations that another program recorded, decided or completed."""

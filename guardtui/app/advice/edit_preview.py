@@ -147,7 +147,7 @@ class EditPreviews:
             message = f"The definition had changed meanwhile. {message}"
         if preview.taken_out:
             count = count_text(len(preview.taken_out), "prompt")
-            message += f" {count} left the prompt file; u in the results brings rows back."
+            message += f" {count} left the prompt file (backed up in .guardtui/backups)."
         self._author.notify(message)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from guardtui.advice.candidates import CandidateKind, same
 from guardtui.advice.duplicates import Duplicates
-from guardtui.advice.folds import LIKELY_FROM
+from guardtui.advice.folds import PROVEN_FROM
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Gain, Objective, Stopped
 from guardtui.advice.prompt_set import Survey
@@ -31,6 +31,7 @@ from guardtui.app.advice.ideas import (
     ranked_ideas,
     summary,
 )
+from guardtui.app.briefing import with_ideas
 from guardtui.app.labels.inbox import Inbox
 from guardtui.app.scan.plan import LEAST_CALLS
 from guardtui.app.state import AppState
@@ -41,6 +42,7 @@ from guardtui.domain.topic import Topic
 from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import Forecast, fit
+from guardtui.reports.formats import load_writer
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.scan_order import IN_DOUBT
@@ -140,7 +142,7 @@ def test_of_unproven_edits_the_best_is_offered_as_a_guess(tmp_path: Path) -> Non
     guess, other = proposal(bench.topic, -0.02), proposal(bench.topic, -0.03)
     found = steps_of(bench, result(bench.topic, guess, other))
     assert [idea.proposal for idea in found.ranked] == [guess]
-    assert found.ranked[0].line == "Drop example 3  for the engine: best guess +0.030"
+    assert found.ranked[0].line == "Drop example 3  for the engine: best guess +0.030, unproven"
     worse = proposal(bench.topic, -0.06)
     assert steps_of(bench, result(bench.topic, worse)).note == (
         "Nothing measured helps: 10 definitions tried"
@@ -534,7 +536,7 @@ async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
         rows = [state.prompts.row_of(key) for key in step.keys]
         assert len(set(rows)) == 6
         assert None not in rows
-        assert ("best guess +0.030" in step.detail) == bool(guess)
+        assert ("best guess +0.030, unproven" in step.detail) == bool(guess)
         assert state.prompts.prompts[rows[0]] in step.detail
 
 
@@ -550,7 +552,28 @@ async def test_the_step_names_the_prompts_that_wait_in_the_inbox(
         assert state.ideas is not None
         step = state.ideas.ranked[0]
         assert step.line.startswith("Label prompts (1,200 wait): with 20 labels a gain under ")
-        assert "The queue of the inbox has" in " ".join(step.detail.split())
+        assert "The queue of the inbox has the prompts most like them first." in step.detail
+
+
+async def test_reports_say_the_step_that_the_app_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finds_nothing(monkeypatch, -0.05)
+    path = written(tmp_path)
+    async with opened(path) as app:
+        services, state = app.services, app.services.state
+        assert state.ideas is not None
+        assert state.evaluation is not None
+        current, *_ = services.reporting.subjects(state.evaluation)
+        report = services.reporting.report(state.evaluation, current)
+        assert state.ideas.next_step == report.next_step
+        assert report.next_step
+        by_command = with_ideas(replace(report, next_step=""), path, None, services.engine.scanner)
+        assert by_command.next_step == report.next_step
+        for name in ("md", "html"):
+            assert report.next_step in load_writer(name)(by_command)
+        other = replace(state.evaluation, topic=state.topic.model_copy(update={"name": "Other"}))
+        assert not services.reporting.report(other, current).next_step
 
 
 async def test_labels_are_no_step_where_something_helps_or_nothing_was_tried(
@@ -589,7 +612,7 @@ def test_where_nothing_is_sure_to_help_the_mistakes_are_looked_at() -> None:
 def test_so_many_labels_do_halve_the_error_of_a_gain(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     evaluation = replace(bench.evaluated(like_labels), settings=engine_settings("x", 0.5))
-    error = 2 * LIKELY_FROM
+    error = 2 * PROVEN_FROM
     half = error * math.sqrt(2) * NormalDist().inv_cdf(0.9)
     unsure = replace(proposal(bench.topic, -0.02), gain=Gain(0.01, 0.01 - half, 0.01 + half, False))
     need = label_need(result(bench.topic, unsure), evaluation)
