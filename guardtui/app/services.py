@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from guardtui.advice.judgement import Judgement, judge
+from guardtui.app.advice.edit_preview import EditPreviews
 from guardtui.app.advice.idea_advice import IdeaAdvice, PromptSurveys
+from guardtui.app.advice.mistake_advice import MistakeExplanations
 from guardtui.app.advice.refinement import Refinements
 from guardtui.app.advice.wording_trials import WordingTrials
 from guardtui.app.airs.deploy import Deployment
@@ -42,7 +44,6 @@ from guardtui.domain.operating_point import (
     require_classes,
 )
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.applied import AppliedLog
 from guardtui.session.own_metrics import OwnMetric
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
@@ -95,20 +96,19 @@ class Services:
         self.lint = DefinitionLint(context)
         results = ScanResults(context, self.connections)
         self.preview = Preview(context, self.evaluations, self.forecasting, results)
-        self.changes = ProfileChanges(
-            lambda connection: AppliedLog(workspace.store, connection.key)
-        )
+        self.changes = ProfileChanges(path)
         self.deployment = Deployment(context, self.connections, self.changes)
         self.scans = Scans(
             context, self.connections, self.deployment, self.forecasting, results, self.preview
         )
         self.refinement = Refinements(context, self.forecasting)
+        self.previews = EditPreviews(context, self.sync, self.forecasting, results)
+        self.mistakes = MistakeExplanations(context, self.forecasting)
         self.surveys = PromptSurveys(context)
         self.wordings = WordingTrials(context, self.connections, self.refinement)
         self.ideas = IdeaAdvice(
             context,
             self.refinement,
-            self.sync,
             self.surveys,
             self.connections,
             lambda: self.experiments.next_step,

@@ -143,7 +143,7 @@ def _for_prompts(prompts_path: Path, answers: _Answers) -> None:
         answers.name = name_for(prompts_path)
     refuse_existing(topic_path)
     intent = None if answers.intent is None else Intent(answers.intent)
-    workspace = start_topic(prompts_path, topic_path, answers.topic(), intent, undo_hint="")
+    workspace = start_topic(prompts_path, topic_path, answers.topic(), intent)
     workspace.store.close()
     note(display_text(workspace.opening_note))
     if answers.description is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,7 +71,7 @@ class Workspace:
         self._saving_draft = threading.Lock()
         # Of no file: the topic file may have changed since it was read.
         self._signature: Signature = (0, 0, 0)
-        self._seen = self._signature
+        self._seen: Signature = self._signature
         if str(self.prompts_path) != "-":  # standard input is there only once
             self.store.use_prompt_file(str(self.prompts_path.resolve()))
             remember_reading(self.store, prompt_file.reading)
@@ -240,7 +241,11 @@ class Workspace:
         Raises `DecidedElsewhereError`, for another kept iteration too.
         """
         # What is the best, and so what is progress, depends on them.
-        kept = [one.number for one in self.session.iterations if one.decision is Decision.KEEP]
+        kept = [
+            iteration.number
+            for iteration in self.session.iterations
+            if iteration.decision is Decision.KEEP
+        ]
         self.store.decide(iteration.number, decision, iteration.decision, kept)
         return self._noted(replace(iteration, decision=decision))
 
@@ -253,6 +258,12 @@ class Workspace:
     def _noted(self, iteration: Iteration) -> Iteration:
         self._written.add((iteration.number, iteration.decision.value, iteration.completions))
         return iteration
+
+    def learn(self, iterations: Sequence[Iteration]) -> None:
+        """Continue with iterations that this process wrote beside the session."""
+        for iteration in iterations:
+            self._noted(iteration)
+        self.session.learn(iterations)
 
     def is_own(self, iteration: Iteration) -> bool:
         """Return whether this process wrote an iteration as it is now."""

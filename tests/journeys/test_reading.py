@@ -88,7 +88,7 @@ async def test_regressions_are_found_from_the_definition(author: Author) -> None
 async def test_one_category_after_the_other_is_shown(author: Author, shell: Shell) -> None:
     await author.opens("tax-advice").shows("all").does("next_category").sees("adjacent-facts")
     shell.measures("tax-advice").exits(0).reports(
-        "by_category", "adjacent-facts", "total", value=18
+        "by_category", "adjacent-facts", "counts", "total", value=18
     )
 
 

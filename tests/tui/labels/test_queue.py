@@ -15,6 +15,7 @@ from textual.widgets import Input
 from guardtui.advice.label_queue import FIRST
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.labels.inbox import Inbox
+from guardtui.app.labels.logged_verdicts import VerdictSources
 from guardtui.domain.inbox import Production, State, WhyAsked
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
@@ -44,7 +45,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def fill(topic: Path, *texts: str) -> Inbox:
     inbox = Inbox(topic.with_suffix(".csv"), Intent.BLOCK)
     inbox.add(
-        LoggedPrompt(text, f"app.log:{line}", Production("tax" in text, "corp"))
+        LoggedPrompt(text, f"app.log:{line}", (Production("tax" in text, "corp"),))
         for line, text in enumerate(texts, start=1)
     )
     inbox.refresh()
@@ -125,7 +126,8 @@ async def test_a_key_labels_a_prompt_and_the_next_comes_with_what_machines_said_
         await play.shows("39 wait · 1 labelled · 1 given now")
         await play.shows(f"{FIRST - 1} more labels until the first estimate")
         verb = "belongs" if "tax" in first else "does not belong"
-        assert f"before {first} you said {verb} corp said {verb} ✓ the engine said" in play.text
+        corp = f"corp said {verb} ✓ (which definition answered is not known)"
+        assert f"before {first} you said {verb} {corp} the engine said" in play.text
         before = len(play.main.state.prompts)
         await play.leaves()
         await until(play.pilot, lambda: len(play.main.state.prompts) == before + 1)
@@ -279,6 +281,18 @@ async def test_a_log_added_by_a_command_is_counted_soon_and_edits_can_still_be_u
         await until(play.pilot, lambda: len(play.main.state.prompts) == len(before))
 
 
+async def test_drafts_are_counted_beside_the_figures(topic_path: Path) -> None:
+    before = topic_path.with_suffix(".csv").read_text()
+    async with playing(topic_path) as play:
+        play.main.perform("draft_near_misses")
+        await play.shows(" unlabelled")
+        drafts = Inbox.of_workspace(play.main.services.workspace).own
+        assert drafts
+        assert all(prompt.draft for prompt in drafts)
+        assert f"{len(drafts)} unlabelled" in play.text
+    assert topic_path.with_suffix(".csv").read_text() == before
+
+
 async def test_an_answer_that_cannot_be_written_is_said_kept_and_asked_about_before_leaving(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,7 +378,7 @@ async def test_the_queue_alone_works_without_a_prompt_set(topic_path: Path) -> N
     csv = topic_path.with_suffix(".csv")
     csv.unlink()
     inbox = fill(topic_path, *many(10))
-    app = LabelApp(inbox, load_topic(topic_path).topic)
+    app = LabelApp(inbox, load_topic(topic_path).topic, VerdictSources(topic_path, inbox))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.queue.prompt is not None)
         first = app.queue.prompt
