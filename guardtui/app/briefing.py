@@ -9,7 +9,7 @@ from guardtui.advice.candidates import same
 from guardtui.advice.judgement import Code, judge
 from guardtui.advice.prompt_set import survey
 from guardtui.app.advice.idea_advice import needed_labels, with_unsure_steps
-from guardtui.app.advice.ideas import ranked_ideas
+from guardtui.app.advice.ideas import missing_prompts, ranked_ideas
 from guardtui.app.advice.refinement import open_measure
 from guardtui.app.editing.deciding import against_discarding, not_shown, other_measure
 from guardtui.app.experiments.planning import experiment_step
@@ -83,7 +83,7 @@ def with_ideas(
         measure = open_measure(engine, prompts, last_forecaster(topic, prompts, engine))
         result = None if measure is None else measure.advised(report.topic)
     except GuardtuiError as error:  # the report may be on a scan that was paid for
-        return replace(report, no_ideas=str(error))
+        return replace(report, no_ideas=str(error), next_step=missing_prompts(prompts))
     iterations = () if session is None else session.iterations
     discarded = {
         same(iteration.evaluation.topic)
