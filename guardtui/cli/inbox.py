@@ -158,12 +158,12 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
         return
     waiting = [prompt for prompt in inbox.own if prompt.state is State.UNLABELLED]
     rows = [
-        (one.id, one.why_asked or "", one.origin, display_start(one.text, _SHOWN))
-        for one in waiting[:_LISTED]
+        (prompt.id, prompt.why_asked or "", prompt.origin, display_start(prompt.text, _SHOWN))
+        for prompt in waiting[:_LISTED]
     ]
     write(table(rows, ("id", "asked as", "origin", "prompt")))
     note(", ".join(f"{count:,} {state.value}" for state, count in inbox.counts.items()))
-    if drift := changes_text(inbox.own, datetime.now(UTC)):
+    if drift := changes_text(inbox.prompts.values(), datetime.now(UTC)):
         note(drift)
 
 
@@ -224,8 +224,8 @@ def _say_label(inbox: Inbox, topic: Path, before: InboxPrompt, after: InboxPromp
     from guardtui.files.topic_files import load_topic
 
     words = [
-        one.state.value if one.expected is None else str(one.expected).lower()
-        for one in (before, after)
+        prompt.state.value if prompt.expected is None else str(prompt.expected).lower()
+        for prompt in (before, after)
     ]
     note(f"{after.id} {' → '.join(words)}: {display_start(after.text, _SHOWN)}")
     if after.expected is not None:
@@ -297,7 +297,9 @@ def draft(
 
         write(encode(DRAFTS_KIND, DraftsData.of(added, "" if model is None else model.name)))
     else:
-        shown = [(one.id, made.origin, display_start(one.text, _SHOWN)) for made, one in added]
+        shown = [
+            (prompt.id, made.origin, display_start(prompt.text, _SHOWN)) for made, prompt in added
+        ]
         write(table(shown, ("id", "draft", "prompt")))
     if not added and model is None:
         note(f"{NO_DRAFT}; or name a --writer")
@@ -412,7 +414,7 @@ def _say_imported(inbox: Inbox, path: Path, imported: Imported) -> None:
     from guardtui.domain.text import display_start
 
     for row, prompt in imported.contradicting[:_LISTED]:
-        given, has = (str(one.expected).lower() for one in (row, prompt))
+        given, has = (str(entry.expected).lower() for entry in (row, prompt))
         shown = display_start(prompt.text, _SHOWN)
         warn(f"{path}:{row.line}: {given} contradicts the label {has}: {shown}")
     if count := len(imported.contradicting):

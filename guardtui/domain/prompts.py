@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -296,6 +296,11 @@ def build_prompt_set(
         waiting=waiting.difference(result["key"].to_list() if waiting else ()),
     )
     return replace(prompts, findings=check_prompt_set(prompts, None))
+
+
+def split_column(names: Iterable[str]) -> str | None:
+    """Return the name of the column `split` among those of a prompt file, or None."""
+    return next((name for name in names if name.strip().lower() == "split"), None)
 
 
 def waiting_text(prompts: PromptSet) -> str:

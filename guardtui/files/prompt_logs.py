@@ -51,13 +51,14 @@ class LoggedPrompt:
     """A text of a user in a log; `origin` is the name of the file with the line.
 
     `production` is what guardrails said of it. Or a `draft`, which no user wrote; `origin` is how
-    it was made.
+    it was made, `split` that of its source.
     """
 
     text: str
     origin: str
     production: tuple[Production, ...] = ()
     draft: bool = False
+    split: str = ""
 
 
 class PromptLog:
@@ -352,7 +353,9 @@ def _with_attributes(value: dict[str, Any]) -> dict[str, Any]:
         return value | attributes
     if not isinstance(attributes, list):
         return value
-    pairs = [one for one in attributes if isinstance(one, dict) and isinstance(one.get("key"), str)]
+    pairs = [
+        pair for pair in attributes if isinstance(pair, dict) and isinstance(pair.get("key"), str)
+    ]
     return value | {pair["key"]: _any_value(pair.get("value")) for pair in pairs}
 
 
@@ -364,7 +367,7 @@ def _any_value(value: object) -> object:
     if kind == "arrayValue" and isinstance(inner, dict):
         return [_any_value(item) for item in inner.get("values") or ()]
     if kind == "kvlistValue" and isinstance(inner, dict):
-        pairs = [one for one in inner.get("values") or () if isinstance(one, dict)]
+        pairs = [pair for pair in inner.get("values") or () if isinstance(pair, dict)]
         return {str(pair.get("key")): _any_value(pair.get("value")) for pair in pairs}
     return inner if kind.endswith("Value") else value
 
@@ -378,7 +381,7 @@ def _production(value: Mapping[str, Any]) -> tuple[Production, ...]:
         information = part.get("guardrail_information")
         calls = information if isinstance(information, list) else [information]
         said = [_by_litellm(call) for call in calls if isinstance(call, dict)]
-        if known := tuple(one for one in said if one is not None):
+        if known := tuple(verdict for verdict in said if verdict is not None):
             return known
     word = str(value.get("triggered", "")).strip().lower()
     if word in (*TRUE, *FALSE):

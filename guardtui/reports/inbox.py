@@ -112,6 +112,7 @@ def inbox_csv(prompts: Iterable[InboxPrompt]) -> str:
     Nothing that a machine thinks of a prompt is in it: a person would copy that.
     """
     cells = (
-        (one.id, one.text, one.expected, one.reason, one.why_asked, one.origin) for one in prompts
+        (prompt.id, prompt.text, prompt.expected, prompt.reason, prompt.why_asked, prompt.origin)
+        for prompt in prompts
     )
     return csv_text(COLUMNS, (), "", cells)

@@ -58,7 +58,10 @@ class EditPreview:
             )
             return before, after
         expected = [
-            {name: rate and rate.value for name, rate in forecast.rates.by_name.items()}
+            {
+                name: None if rate is None else rate.value
+                for name, rate in forecast.rates.by_name.items()
+            }
             for forecast in self.forecasts
         ]
         return expected[0], expected[1]
@@ -144,7 +147,7 @@ class EditPreviews:
             message = f"The definition had changed meanwhile. {message}"
         if preview.taken_out:
             count = count_text(len(preview.taken_out), "prompt")
-            message += f" {count} left the prompt file; u in the results brings rows back."
+            message += f" {count} left the prompt file (backed up in .guardtui/backups)."
         self._author.notify(message)
 
 

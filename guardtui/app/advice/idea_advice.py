@@ -133,10 +133,12 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     )
     lines += [f"· {display_start(str(prompts.prompts[row]), _SHOWN)}" for row in rows]
     these = f"these {len(rows)}" if len(rows) > 1 else "this one"
+    step = f"Label more prompts like {these}"
+    if waiting := len(prompts.waiting):
+        step = f"Label prompts ({waiting:,} wait)"
     return Idea(
         IdeaKind.LABEL,
-        f"Label more prompts like {these}: with {need.labels} labels a gain under "
-        f"{need.least_gain:.2f} may be chance",
+        f"{step}: with {need.labels} labels a gain under {need.least_gain:.2f} may be chance",
         detail="\n".join(lines),
         keys=tuple(prompts.keys[np.array(rows)].tolist()),
         labels=need.more,

@@ -122,8 +122,8 @@ def _decidable(
     """Return the candidates for which enough prompts count. Raises ExperimentError if none has."""
     fewest = fewest_of_a_class(_counted(topic, prompts, candidates), prompts.expected)
     kept = tuple(
-        one
-        for one, count in zip(candidates, fewest.tolist(), strict=True)
+        candidate
+        for candidate, count in zip(candidates, fewest.tolist(), strict=True)
         if count >= LABELS_AT_LEAST
     )
     if candidates and not kept:
@@ -206,7 +206,7 @@ class Design:
     @property
     def definitions(self) -> tuple[Topic, ...]:
         """The current definition and the candidates."""
-        return (self.topic, *(one.topic for one in self.candidates))
+        return (self.topic, *(candidate.topic for candidate in self.candidates))
 
     def calls(self, known: Evaluation | None, cached: Bools | None = None) -> Calls:
         """Return the numbers of calls, where verdicts on the definition are `known`.
@@ -245,7 +245,7 @@ class Design:
             self.prompts.fingerprint,
             self.prompts.keys,
             self.prompts.expected,
-            tuple((one.topic, _details(one)) for one in self.candidates),
+            tuple((candidate.topic, _details(candidate)) for candidate in self.candidates),
             self.seed,
         )
 

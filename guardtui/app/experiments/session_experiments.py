@@ -290,7 +290,7 @@ class Experiments:
         answered = None
         if of_definition is not None:
             answered = resumed.evaluation(0, of_definition.verdicts())
-        made = sum(int(np.count_nonzero(~one.not_asked)) for one in columns.values())
+        made = sum(int(np.count_nonzero(~column.not_asked)) for column in columns.values())
         limit = await self._limit(design, asked, answered, (), made)
         known = self._known(design, asked)
         if limit is None:
@@ -315,7 +315,7 @@ class Experiments:
         left_out = () if found is None else found.shown.left_out
         given = (
             *draft.typed,
-            *(replace(one, sources=(*one.sources, *left_out)) for one in written),
+            *(replace(candidate, sources=(*candidate.sources, *left_out)) for candidate in written),
         )
         with self._store.step("chooses edits to try …"):
             candidates = await run_stoppable(
@@ -338,7 +338,7 @@ class Experiments:
 
     def _known(self, design: Design, asked: AskedGuardrail) -> Evaluation | None:
         """Return the newest recorded scan of the definition by the guardrail."""
-        evaluations = [one.evaluation for one in self._workspace.session.iterations]
+        evaluations = [iteration.evaluation for iteration in self._workspace.session.iterations]
         fingerprint = design.prompts.fingerprint
         return recorded(evaluations, design.topic, asked.settings, fingerprint)
 

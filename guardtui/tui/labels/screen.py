@@ -290,7 +290,7 @@ class LabelScreen(Modal[None]):
         for problem in problems:
             if isinstance(problem, InboxError):
                 self.notify(str(problem), severity="warning")
-        kept = [one for one in problems if not isinstance(one, InboxError)]
+        kept = [problem for problem in problems if not isinstance(problem, InboxError)]
         if kept:
             count = count_text(sitting.unwritten, "answer")
             self._say(

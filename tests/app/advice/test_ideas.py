@@ -32,12 +32,14 @@ from guardtui.app.advice.ideas import (
     summary,
 )
 from guardtui.app.briefing import with_ideas
+from guardtui.app.labels.inbox import Inbox
 from guardtui.app.scan.plan import LEAST_CALLS
 from guardtui.app.state import AppState
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import Forecast, fit
 from guardtui.reports.formats import load_writer
@@ -536,6 +538,21 @@ async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
         assert None not in rows
         assert ("best guess +0.030, unproven" in step.detail) == bool(guess)
         assert state.prompts.prompts[rows[0]] in step.detail
+
+
+async def test_the_step_names_the_prompts_that_wait_in_the_inbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finds_nothing(monkeypatch, -0.05)
+    path = written(tmp_path)
+    inbox = Inbox.of_topic(path)
+    inbox.add(LoggedPrompt(f"a prompt of the log, {line}", "log") for line in range(1_200))
+    async with opened(path) as app:
+        state = app.services.state
+        assert state.ideas is not None
+        step = state.ideas.ranked[0]
+        assert step.line.startswith("Label prompts (1,200 wait): with 20 labels a gain under ")
+        assert "The queue of the inbox has the prompts most like them first." in step.detail
 
 
 async def test_reports_say_the_step_that_the_app_shows(
