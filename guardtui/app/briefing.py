@@ -16,7 +16,7 @@ from guardtui.app.experiments.planning import experiment_step
 from guardtui.app.scan.recorded_forecast import last_forecaster
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import ENGINE, badge
+from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.prompts import PromptSet
 from guardtui.files.command_lines import command_line
 from guardtui.reports.base import ReportInput
@@ -90,14 +90,15 @@ def with_ideas(
         for iteration in iterations
         if iteration.decision is Decision.DISCARD
     }
-    remote = report.evaluation.settings.kind != ENGINE
+    settings = report.evaluation.settings
+    remote = settings.kind != ENGINE
     ideas = ranked_ideas(
         report.topic,
         prompts,
         result,
         None,
         discarded=discarded,
-        experiment=experiment_step(prompts, badge(report.evaluation.settings)) if remote else "",
+        experiment=experiment_step(prompts, settings.guardrail.badge()) if remote else "",
     )
     near = None
     if needed_labels(ideas, report.evaluation) is not None:
