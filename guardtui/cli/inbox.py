@@ -163,7 +163,7 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     ]
     write(table(rows, ("id", "asked as", "origin", "prompt")))
     note(", ".join(f"{count:,} {state.value}" for state, count in inbox.counts.items()))
-    if drift := changes_text(inbox.own, datetime.now(UTC)):
+    if drift := changes_text(inbox.prompts.values(), datetime.now(UTC)):
         note(drift)
 
 

@@ -199,12 +199,15 @@ class Session:
     @property
     def comparable(self) -> list[Iteration]:
         """The iterations of the selected scanner, oldest first; all if none is selected."""
-        if self.shown is None:
+        return self._by(self.shown)
+
+    def _by(self, settings: ScannerSettings | None) -> list[Iteration]:
+        if settings is None:
             return self.iterations
         return [
             iteration
             for iteration in self.iterations
-            if iteration.evaluation.settings.kind == self.shown.kind
+            if iteration.evaluation.settings.kind == settings.kind
         ]
 
     @property
@@ -276,11 +279,15 @@ class Session:
     @property
     def baseline(self) -> Iteration | None:
         """The iteration that others are compared with: the pinned one, else the latest kept one."""
+        return self.baseline_by(self.shown)
+
+    def baseline_by(self, settings: ScannerSettings | None) -> Iteration | None:
+        """Return the baseline while evaluations with these settings are shown."""
         if self._pinned is not None:
             for iteration in self.iterations:
                 if iteration.number == self._pinned:
                     return iteration
-        kept = [iteration for iteration in self.comparable if iteration.decision is Decision.KEEP]
+        kept = [each for each in self._by(settings) if each.decision is Decision.KEEP]
         return kept[-1] if kept else None
 
     @property
@@ -335,7 +342,10 @@ class Session:
     @property
     def marks(self) -> dict[int, tuple[str, int]]:
         """What other programs may change: decision and completions of iterations, by number."""
-        return {one.number: (one.decision.value, one.completions) for one in self.iterations}
+        return {
+            iteration.number: (iteration.decision.value, iteration.completions)
+            for iteration in self.iterations
+        }
 
     def learn(self, iterations: Sequence[Iteration]) -> None:
         """Add or replace iterations that another program recorded, decided or completed."""

@@ -236,7 +236,9 @@ class SessionStore:
                 (self._session,),
             ).fetchall()
         changed = [number for number, *mark in rows if known.get(number) != tuple(mark)]
-        return [one for number in changed for one in self._read("AND number = ?", number)]
+        return [
+            iteration for number in changed for iteration in self._read("AND number = ?", number)
+        ]
 
     def _read(self, which: str, *values: int) -> list[Iteration]:
         with self.connection() as database:

@@ -241,7 +241,11 @@ class Workspace:
         Raises `DecidedElsewhereError`, for another kept iteration too.
         """
         # What is the best, and so what is progress, depends on them.
-        kept = [one.number for one in self.session.iterations if one.decision is Decision.KEEP]
+        kept = [
+            iteration.number
+            for iteration in self.session.iterations
+            if iteration.decision is Decision.KEEP
+        ]
         self.store.decide(iteration.number, decision, iteration.decision, kept)
         return self._noted(replace(iteration, decision=decision))
 

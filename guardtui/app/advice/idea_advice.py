@@ -177,6 +177,34 @@ def _least_sure(evaluation: Evaluation) -> list[int]:
     return [row for row in order.tolist() if not np.isnan(distance[row])]
 
 
+def needed_labels(ideas: Ideas, evaluation: Evaluation) -> LabelNeed | None:
+    """Return `label_need`, or None if one of the ideas is likely to help or tells more."""
+    return label_need(ideas.result, evaluation) if _are_unsure(ideas) else None
+
+
+def with_unsure_steps(ideas: Ideas, evaluation: Evaluation, survey: Survey | None) -> Ideas:
+    """Return the ideas, and where no edit is likely to help the steps that tell more.
+
+    Labels come first if some can be given; the `survey` says near which prompts.
+    """
+    result, need = ideas.result, needed_labels(ideas, evaluation)
+    if result is None or not _are_unsure(ideas):
+        return ideas
+    label = None if need is None or survey is None else label_step(need, result, survey)
+    labels = () if label is None else (label,)
+    mistakes = evaluation.metrics.fp + evaluation.metrics.fn
+    judged = evaluation.settings.kind == ENGINE and result.single_edits
+    look = (mistake_step(mistakes, ideas.note),) if mistakes and judged else ()
+    waiting = survey is not None and survey.prompts.waiting
+    first, last = (labels, ()) if waiting else ((), labels)
+    return replace(ideas, ranked=(*first, *ideas.ranked, *look, *last))
+
+
+def _are_unsure(ideas: Ideas) -> bool:
+    likely = any(idea.gain is not None and idea.gain.likely for idea in ideas.ranked)
+    return not likely and not ideas.has_check
+
+
 PAUSE = 0.5
 """Seconds between a preview and the measurement of edits, which needs a longer pause."""
 
@@ -327,35 +355,13 @@ class IdeaAdvice:
             self._experiment(),
         )
         ideas = ideas if wordings is None else replace(ideas, notes=wordings.notes)
-        likely = any(idea.gain is not None and idea.gain.likely for idea in ideas.ranked)
-        if evaluation is not None and not likely and not ideas.has_check:
-            ideas = replace(ideas, ranked=await self._unsure(ideas, found, evaluation, prompts))
+        if evaluation is not None:
+            survey = None
+            if needed_labels(ideas, evaluation) is not None:
+                with contextlib.suppress(ScannerError):  # already reported by the preview
+                    survey = await self._surveys.survey(evaluation, prompts, quiet=True)
+            ideas = with_unsure_steps(ideas, evaluation, survey)
         self._publish(ideas)
-
-    async def _unsure(
-        self, ideas: Ideas, found: _Found, evaluation: Evaluation, prompts: PromptSet
-    ) -> tuple[Idea, ...]:
-        """Return the ideas where no edit is likely to help: labels first if some can be given."""
-        label = await self._labels(found.result, evaluation, prompts)
-        labels = () if label is None else (label,)
-        mistakes = evaluation.metrics.fp + evaluation.metrics.fn
-        judged = evaluation.settings.kind == ENGINE and found.result.single_edits
-        look = (mistake_step(mistakes, ideas.note),) if mistakes and judged else ()
-        first, last = (labels, ()) if prompts.waiting else ((), labels)
-        return (*first, *ideas.ranked, *look, *last)
-
-    async def _labels(
-        self, search: SearchResult, evaluation: Evaluation, prompts: PromptSet
-    ) -> Idea | None:
-        """Return the idea of labelling prompts, if nothing else helps, or None."""
-        need = label_need(search, evaluation)
-        if need is None:
-            return None
-        try:
-            survey = await self._surveys.survey(evaluation, prompts, quiet=True)
-        except ScannerError:
-            return None  # already reported by the preview with the same engine
-        return None if survey is None else label_step(need, search, survey)
 
     def _publish(self, ideas: Ideas) -> None:
         state = self._store.state

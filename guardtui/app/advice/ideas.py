@@ -92,6 +92,11 @@ class Ideas:
         return self.ranked[0] if self.ranked else None
 
     @property
+    def next_step(self) -> str:
+        """The first idea with its figures, or why there is none: the next step of the author."""
+        return self.note if self.best is None else self.best.line
+
+    @property
     def has_check(self) -> bool:
         """Whether a check of the likely flips is among them, which tells more than labels do."""
         return any(idea.kind is IdeaKind.CHECK for idea in self.ranked)

@@ -360,9 +360,11 @@ class AgentLoop:
         """
         session, state = self._state(own)
         before = self._seen
-        new = [one for one in session.iterations if one.number not in before.marks]
-        mine = {one.number for one in new if one.by is Recorder.AGENT} | {number}
-        known = {one: mark for one, mark in state.marks.items() if one in mine}
+        new = [
+            iteration for iteration in session.iterations if iteration.number not in before.marks
+        ]
+        mine = {iteration.number for iteration in new if iteration.by is Recorder.AGENT} | {number}
+        known = {key: mark for key, mark in state.marks.items() if key in mine}
         self._seen = state
         return session, state.changes(replace(before, marks={**before.marks, **known}))
 
@@ -454,7 +456,7 @@ class AgentLoop:
             state = SessionState(session.marks, session.pinned, decisions.definition)
             if state != self._seen:
                 before, self._seen = self._seen, state
-                newer = [session.iteration(one) for one in state.newer(before)]
+                newer = [session.iteration(changed) for changed in state.newer(before)]
                 changes = state.changes(before) or ("an iteration was removed",)
                 raise OutdatedError(
                     changes,

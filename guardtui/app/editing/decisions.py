@@ -205,7 +205,7 @@ class Decisions:
                 return True
             text = (
                 f"{self._connections.who} has not scanned this definition: the screen shows the "
-                "embedded engine's preview."
+                "engine's figures."
             )
             first = ("s", "scan", "Scan it first")
         elif text := missing_text(evaluation):

@@ -169,9 +169,9 @@ class AirsAnswering:
         else:
             async with self.connection.management() as client:
                 others = [
-                    inert(one.profile, characters=60)
-                    for one in await holders(client, plan.topic)
-                    if one.in_effect and one.profile != self.connection.profile
+                    inert(holder.profile, characters=60)
+                    for holder in await holders(client, plan.topic)
+                    if holder.in_effect and holder.profile != self.connection.profile
                 ]
             if others:
                 named = ", ".join(others[:5])
@@ -261,10 +261,10 @@ class AirsAnswering:
         Raises AirsError if a definition does not come into effect, or if somebody else changes the
         profile or the topic, and ServiceError.
         """
-        self._done, self._total = 0, sum(len(one.rows) for one in wanted)
+        self._done, self._total = 0, sum(len(definition.rows) for definition in wanted)
         # The definition in effect needs no apply.
-        for one in sorted(wanted, key=lambda one: one.topic != self._in_effect):
-            missing = await self._answer(one, prompts, arrived, report)
+        for definition in sorted(wanted, key=lambda known: known.topic != self._in_effect):
+            missing = await self._answer(definition, prompts, arrived, report)
             if missing:
                 return
 

@@ -17,6 +17,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from guardtui.domain.comparison import align
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
 from guardtui.domain.inbox import (
@@ -28,7 +31,7 @@ from guardtui.domain.inbox import (
     prompt_id,
 )
 from guardtui.domain.prompt_edit import text_problem
-from guardtui.domain.prompts import prompt_keys
+from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.text import display_text, spreadsheet_text
 from guardtui.domain.topic import Intent
 from guardtui.files.atomic import private_file
@@ -44,6 +47,8 @@ from guardtui.session.topic_places import UnknownPromptsError, usual_prompts
 from guardtui.session.workspace import Workspace, now
 
 _SHORTEST_ID = 4
+_OF_INBOX = ("text", "filled", "why_asked")
+"""Keys of the prompts of an inbox; of others it has labels that changed, and verdicts."""
 _TAKEN = timedelta(minutes=10)
 """How long a prompt that was put to a person is put to nobody else."""
 
@@ -233,9 +238,9 @@ class Inbox:
         ]
 
     def _is_own(self, name: str) -> bool:
-        """Return whether more is known of a prompt than what guardrails said of it."""
+        """Return whether a prompt waited for a label once, or was asked as part of a log."""
         record = self._records.get(name)
-        return record is not None and record.values.keys() - {"id", "production"} != set()
+        return record is not None and not record.values.keys().isdisjoint(_OF_INBOX)
 
     @property
     def counts(self) -> dict[State, int]:
@@ -476,6 +481,9 @@ class Inbox:
                     removed.append(prompt.text)
                 else:
                     labels[prompt.text] = None
+            known = None if record is None else record.expected
+            if prompt.expected is not None and known is not prompt.expected:
+                lines.append(_label_line(name, prompt.expected, ""))  # as the set had it before
             lines.append(line | {"reason": reason})
         write_labels(
             self._rows,
@@ -538,6 +546,31 @@ class Inbox:
 
 def _state(prompt: InboxPrompt) -> tuple[State, bool | None]:
     return prompt.state, prompt.expected
+
+
+def keep_relabelled(path: Path, before: PromptSet, after: PromptSet) -> None:
+    """Keep in the inbox of a prompt file which labels an edit has changed, and when.
+
+    Raises FileError.
+    """
+    alignment = align(before.keys, after.keys)
+    if alignment.index is None:
+        then = before.expected
+    else:
+        then = np.where(alignment.index >= 0, before.expected[alignment.index], after.expected)
+    rows = np.flatnonzero(then != after.expected)
+    if not len(rows):
+        return
+    time, lines = now(), list[dict[str, Any]]()
+    for key, label in zip(after.keys[rows].tolist(), after.expected[rows].tolist(), strict=True):
+        name = f"{key:016x}"
+        lines += (_label_line(name, not label, ""), _label_line(name, label, time))
+    with InboxFile(inbox_path(path)).locked() as writer:
+        writer.append(lines)
+
+
+def _label_line(name: str, expected: bool, time: str) -> dict[str, Any]:
+    return {"id": name, "state": State.LABELLED.value, "expected": expected, "at": time}
 
 
 def _with_line(lines: list[dict[str, Any]], line: dict[str, Any]) -> list[dict[str, Any]]:

@@ -179,7 +179,11 @@ def sitting_at(
     Chosen prompts are first those most similar to the texts `like`; `before` is the definition that
     an edit is compared with. `sources` knows the definitions of production. Raises ScannerError.
     """
-    log = judged_log(inbox.own, topic, engine, threshold, stopped, before, report)
+    prompts, pairs, by_guardrail = inbox.own, None, ""
+    if sources is not None and before is not None and before[0] != topic:
+        pairs = sources.pairs(prompts, before[0], topic)
+        by_guardrail = sources.compared(inbox.prompts.values(), before[0], topic)
+    log = judged_log(prompts, topic, engine, threshold, stopped, before, report, pairs)
     if log is None:
         return None
     first = _similar(inbox, log, engine, like)
@@ -187,7 +191,7 @@ def sitting_at(
     def definition_of(production: Production) -> str:
         return UNKNOWN if sources is None else sources.words(production, topic)
 
-    return Sitting(inbox, log, topic.intent, purpose, first, wanted, definition_of)
+    return Sitting(inbox, log, topic.intent, purpose, first, wanted, definition_of, by_guardrail)
 
 
 def _engine_threshold(evaluation: Evaluation | None) -> float | None:

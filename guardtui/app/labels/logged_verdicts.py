@@ -15,26 +15,37 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from guardtui.app.guardrails.choice import identity_of
 from guardtui.app.guardrails.named import find_guardrail
 from guardtui.app.labels.inbox import Added, Inbox, InboxError
+from guardtui.app.labels.judged_log import Pairs, says_it_belongs
+from guardtui.domain.comparison import compare, verdicts_for
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import change_interval_text, count_text
 from guardtui.domain.guardrail import (
     AIRS,
     JUDGE,
+    REMOTE,
     Guardrail,
     ScannerSettings,
+    badge,
     matches,
     revision_of,
 )
-from guardtui.domain.inbox import Production
+from guardtui.domain.inbox import InboxPrompt, Production
 from guardtui.domain.prompts import PromptSet, PromptSetError
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Triggered, Verdict, VerdictColumns
+from guardtui.domain.verdicts import (
+    Triggered,
+    Verdict,
+    VerdictColumns,
+    Verdicts,
+    is_answered,
+)
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.files.topic_files import load_topic
@@ -79,6 +90,7 @@ class VerdictSources:
             self._stated = _read(store.setting(_SETTING))
             iterations = store.iterations() if has_iterations(topic) else []
         self._all = iterations
+        self._remote = [one for one in iterations if one.evaluation.settings.kind in REMOTE]
         self._iterations = [one for one in iterations if one.evaluation.settings.kind in _KINDS]
         self._known: dict[tuple[str, str], VerdictSource | None] = {}
 
@@ -134,6 +146,75 @@ class VerdictSources:
             return THIS
         numbers = [one.number for one in self._all if one.evaluation.topic == source.topic]
         return f"with the definition of #{numbers[0]}" if numbers else "with an earlier definition"
+
+    def pairs(self, prompts: Sequence[InboxPrompt], before: Topic, after: Topic) -> Pairs | None:
+        """Return what the guardrail that said most in production said by both definitions, or None.
+
+        What it was asked of labelled prompts is not among it: in an audit, verdicts must be known
+        without regard to which prompts have a label.
+        """
+        said: dict[Guardrail, dict[Topic, dict[int, Production]]] = {}
+        for row, prompt in enumerate(prompts):
+            for one in prompt.production:
+                source = self.of(one)
+                if source is not None and source.topic in (before, after):
+                    by_topic = said.setdefault(source.settings.guardrail, {})
+                    rows = by_topic.setdefault(source.topic, {})
+                    rows[row] = rows[row].joined(one) if row in rows else one
+        best: Pairs | None = None
+        for guardrail, by_topic in said.items():
+            both, belong = np.ones(len(prompts), bool), np.zeros((2, len(prompts)), bool)
+            for index, topic in enumerate((before, after)):
+                judged = np.zeros(len(prompts), bool)
+                for row, one in by_topic.get(topic, {}).items():
+                    judged[row] = one.triggered is not None
+                    belong[index, row] = says_it_belongs(one, topic.intent)
+                both &= judged
+            if both.any() and (best is None or both.sum() > best.both.sum()):
+                best = Pairs(guardrail.badge(), both, belong)
+        return best
+
+    def compared(self, prompts: Iterable[InboxPrompt], before: Topic, after: Topic) -> str:
+        """Return how a guardrail's own verdicts on labelled prompts compare two definitions, or "".
+
+        It is the one that answered last by the second of them, of those that answered by both.
+        """
+        labels = {int(one.id, 16): one.expected for one in prompts if one.expected is not None}
+        keys, expected = np.array([*labels], np.uint64), np.array([*labels.values()], np.bool_)
+        for newest in reversed(self._remote):
+            settings = newest.evaluation.settings
+            if newest.evaluation.topic != after:
+                continue
+            then, since = (self._answered(settings, topic, keys) for topic in (before, after))
+            rows = is_answered(then.triggered) & is_answered(since.triggered)
+            comparison = compare(
+                *(
+                    Evaluation(
+                        topic, settings, "", keys[rows], expected[rows], _chosen(verdicts, rows)
+                    )
+                    for topic, verdicts in ((before, then), (after, since))
+                )
+            )
+            value = comparison.deltas["coverage"]
+            change = comparison.significance.intervals["coverage"]
+            if value is None or change is None:
+                continue
+            count = count_text(int(rows.sum()), "labelled prompt")
+            figures = change_interval_text(value, change.low, change.high)
+            return f"{badge(settings)}, on {count} that it judged by both: coverage {figures}"
+        return ""
+
+    def _answered(
+        self, settings: ScannerSettings, topic: Topic, keys: NDArray[np.uint64]
+    ) -> Verdicts:
+        """Return all that a guardrail answered by a definition, the newer of two answers."""
+        verdicts = VerdictColumns(len(keys)).verdicts()
+        for one in self._remote:
+            evaluation = one.evaluation
+            same = evaluation.settings.guardrail == settings.guardrail
+            if same and evaluation.topic == topic:
+                verdicts = verdicts.completed(verdicts_for(evaluation, keys))
+        return verdicts
 
     def state(self, name: str, iteration: int | None = None) -> LogStatement:
         """Return, and keep, the statement that a log has verdicts of a guardrail.
@@ -272,6 +353,11 @@ def add_logged(
     statement = sources.state(guardrail, iteration)
     added = inbox.add(statement.applied(logged))
     return added, [*statement.problems, *sources.told(inbox)]
+
+
+def _chosen(verdicts: Verdicts, rows: NDArray[np.bool_]) -> Verdicts:
+    """Return the answers of some rows (bool [N]), without what else is known of them."""
+    return Verdicts(verdicts.triggered[rows], verdicts.score[rows], verdicts.matched[rows])
 
 
 def _definition(path: Path, inbox: Inbox) -> Topic:

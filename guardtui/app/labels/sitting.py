@@ -17,7 +17,7 @@ from guardtui.domain.inbox import InboxPrompt, Production, State, WhyAsked
 from guardtui.domain.topic import Intent
 from guardtui.files.prompt_edits import PromptsChangedError
 
-_ABOUT_EDIT = "your edit, as second, against the baseline, by the engine"
+_ABOUT_EDIT = "your edit, as second, against the baseline, by"
 
 
 class Purpose(StrEnum):
@@ -93,12 +93,14 @@ class Sitting:
         first: Sequence[str] = (),
         wanted: int = 0,
         definition_of: Callable[[Production], str] = lambda _: "",
+        by_guardrail: str = "",
     ) -> None:
         """`first` are ids to ask before other chosen ones; `wanted` labels would decide an edit.
 
-        `definition_of` says in words with which definition a guardrail of production answered.
+        `definition_of` says in words with which definition a guardrail of production answered, and
+        `by_guardrail` how a guardrail that was asked judges the edit.
         """
-        self._definition_of = definition_of
+        self._definition_of, self._by_guardrail = definition_of, by_guardrail
         self.inbox, self.purpose = inbox, purpose
         self._log, self._intent, self._wanted = log, intent, wanted
         self._first, self._again = list(first), list[str]()
@@ -287,7 +289,9 @@ class Sitting:
         own = self.inbox.own
         waiting = sum(self._is_waiting(prompt) for prompt in own)
         labelled = sum(prompt.state is State.LABELLED for prompt in own)
-        return Standing(waiting, labelled, changes_text(own, datetime.now(UTC)))
+        return Standing(
+            waiting, labelled, changes_text(self.inbox.prompts.values(), datetime.now(UTC))
+        )
 
     def _is_waiting(self, prompt: InboxPrompt) -> bool:
         return prompt.state is State.UNLABELLED and prompt.id not in self._unwritten
@@ -300,14 +304,17 @@ class Sitting:
         if self.purpose is Purpose.CHOSEN:
             chosen = self._line_of_chosen()
             return lambda: chosen
-        queue, what = self._queue(), _ABOUT_EDIT
+        queue, what = self._queue(), f"{_ABOUT_EDIT} {self._log.compared_by}"
+        beside = self._by_guardrail
         if self.purpose is Purpose.AUDIT:
+            beside = ""
             what = f"audit of {self._log.who} in production, by a random sample of the log"
         known = (self.purpose, queue.look, queue.audited * (not queue.is_estimated))
 
         def line() -> str:
             if self._line is None or self._line[0] != known:  # until the next estimate
-                self._line = known, f"{what}\n{queue.line}"
+                lines = (what, queue.line, beside)
+                self._line = known, "\n".join(filter(None, lines))
             return self._line[1]
 
         return line

@@ -122,12 +122,14 @@ class Forecasting:
         scans = self._scans()
         if not scans:
             return None
-        scanner = self._engine.scanner
+        scanner, before = self._engine.scanner, self._reference(scans, prompts)
 
         def forecast(stopped: Stopped) -> Forecast | None:
             try:
                 forecaster = self._forecaster(scans, prompts, scanner, stopped)
-                return None if forecaster is None else forecaster.forecast(topic, stopped)
+                if forecaster is None:
+                    return None
+                return forecaster.forecast(topic, stopped, before=before)
             except ScannerError:
                 return None  # already reported by the preview with the same engine
 
@@ -228,6 +230,21 @@ class Forecasting:
                 forecaster = None
             self._fitted = _Fitted(scans, prompts.fingerprint, scanner, forecaster)
             return forecaster
+
+    def _reference(self, scans: tuple[Evaluation, ...], prompts: PromptSet) -> float | None:
+        """Return the coverage of the baseline, which fixes and regressions are counted against.
+
+        None if that is no whole scan of these prompts by the guardrail: forecasts are compared with
+        the latest scan then.
+        """
+        settings = guardrails(scans)[0]
+        baseline = self._session.baseline_by(settings)
+        if baseline is None:
+            return None
+        scan = baseline.evaluation
+        same = scan.settings.guardrail == settings.guardrail
+        whole = scan.prompt_set == prompts.fingerprint and not scan.metrics.open
+        return scan.metrics.coverage if same and whole else None
 
     def _scans(self) -> tuple[Evaluation, ...]:
         """Return the verdicts of the guardrail: those that count least, not of a scan, first."""

@@ -79,10 +79,7 @@ class NextLine(Widget, can_focus=False):
     @property
     def text(self) -> str:
         """The text of the line, uncut."""
-        best = None if self._ideas is None else self._ideas.best
-        if best is not None:
-            return best.line
-        return self._pending if self._ideas is None else self._ideas.note
+        return self._pending if self._ideas is None else self._ideas.next_step
 
     def render(self) -> Content:
         return themed(self._line(self.size.width))

@@ -37,7 +37,7 @@ ON_DEMAND = {
     "export": "export.dialog:ExportFeature",
     "add_log": "labels.feature:LabelFeature",
     "companions": "topics.companions:CompanionsFeature",
-    "draft_near_misses": "labels.drafts:DraftFeature",
+    "draft_near_misses": "labels.feature:LabelFeature",
     "label": "labels.feature:LabelFeature",
     "new_topic": "topics.open_topic:TopicsFeature",
     "open_topic": "topics.open_topic:TopicsFeature",

@@ -66,8 +66,6 @@ class Dashboard:
     recorded: bool
     sample: str = ""
     """Text about the sample that the prompts are; "" for a complete prompt set."""
-    shipped: float | None = None
-    """The engine's shipped threshold."""
     proportional: bool = True
     """Whether the sample has the shares of the classes, so that all rates are estimates."""
 

@@ -31,6 +31,7 @@ from guardtui.app.advice.ideas import (
     ranked_ideas,
     summary,
 )
+from guardtui.app.briefing import with_ideas
 from guardtui.app.labels.inbox import Inbox
 from guardtui.app.scan.plan import LEAST_CALLS
 from guardtui.app.state import AppState
@@ -41,6 +42,7 @@ from guardtui.domain.topic import Topic
 from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.forecast.engine_features import EngineReader
 from guardtui.forecast.forecaster import Forecast, fit
+from guardtui.reports.formats import load_writer
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.scan_order import IN_DOUBT
@@ -550,7 +552,28 @@ async def test_the_step_names_the_prompts_that_wait_in_the_inbox(
         assert state.ideas is not None
         step = state.ideas.ranked[0]
         assert step.line.startswith("Label prompts (1,200 wait): with 20 labels a gain under ")
-        assert "Enter opens the queue" in " ".join(step.detail.split())
+        assert "The queue of the inbox has the prompts most like them first." in step.detail
+
+
+async def test_reports_say_the_step_that_the_app_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finds_nothing(monkeypatch, -0.05)
+    path = written(tmp_path)
+    async with opened(path) as app:
+        services, state = app.services, app.services.state
+        assert state.ideas is not None
+        assert state.evaluation is not None
+        current, *_ = services.reporting.subjects(state.evaluation)
+        report = services.reporting.report(state.evaluation, current)
+        assert state.ideas.next_step == report.next_step
+        assert report.next_step
+        by_command = with_ideas(replace(report, next_step=""), path, None, services.engine.scanner)
+        assert by_command.next_step == report.next_step
+        for name in ("md", "html"):
+            assert report.next_step in load_writer(name)(by_command)
+        other = replace(state.evaluation, topic=state.topic.model_copy(update={"name": "Other"}))
+        assert not services.reporting.report(other, current).next_step
 
 
 async def test_labels_are_no_step_where_something_helps_or_nothing_was_tried(

@@ -19,7 +19,12 @@ from hypothesis.stateful import (
 )
 
 from guardtui.app.labels.drift import changes_text
-from guardtui.app.labels.inbox import Inbox, InboxError, LabelledMeanwhileError
+from guardtui.app.labels.inbox import (
+    Inbox,
+    InboxError,
+    LabelledMeanwhileError,
+    keep_relabelled,
+)
 from guardtui.domain.inbox import Production, State, WhyAsked, prompt_id
 from guardtui.domain.prompt_edit import Relabel
 from guardtui.domain.topic import Intent
@@ -306,6 +311,26 @@ def test_verdicts_of_production_are_kept_of_all_prompts_and_all_answers(
     inbox.add([LoggedPrompt("new", "log:12", (other,))])
     both = (Production(None, "airs:prod", "r3"),)
     assert opened(path).prompts[prompt_id("new")].production == both
+
+
+def test_a_changed_label_of_a_prompt_that_never_waited_is_kept_as_a_change(path: Path) -> None:
+    path.write_text(CSV + "c,true,block,4\nd,false,block,5\n")
+    inbox = opened(path)
+    inbox.label(A, False, "changed my mind")
+    (before, change) = opened(path).prompts[A].changes
+    assert (before.at, before.before, before.after) == ("", None, True)
+    assert (change.before, change.after, change.reason) == (True, False, "changed my mind")
+    # As the app does it, in the results.
+    then = load_prompts(path, Intent.BLOCK)
+    path.write_text(path.read_text().replace("b,false", "b,true").replace("a,false", "a,true"))
+    keep_relabelled(path, then, load_prompts(path, Intent.BLOCK))
+    keep_relabelled(path, then, then)
+    inbox = opened(path)
+    assert [one.after for one in inbox.prompts[A].changes] == [True, False, True]
+    assert [one.after for one in inbox.prompts[B].changes] == [False, True]
+    assert inbox.prompts[A].labelled_at
+    assert changes_text(inbox.prompts.values(), datetime.now(UTC)) == "3 labels changed today"
+    assert {prompt.id for prompt in inbox.own} == {WAITS}
 
 
 def test_a_failed_write_of_the_prompt_set_leaves_the_inbox(

@@ -494,7 +494,7 @@ async def test_actions_without_a_scan_explain_why(desk: Open) -> None:
         "No scan is under way.",
         "No scan is under way.",
         "This definition has not been scanned yet.",
-        "This definition has not been scanned: the screen shows the preview.",
+        "This definition has not been scanned: the engine's figures are shown.",
     ]
 
 

@@ -281,6 +281,18 @@ async def test_a_log_added_by_a_command_is_counted_soon_and_edits_can_still_be_u
         await until(play.pilot, lambda: len(play.main.state.prompts) == len(before))
 
 
+async def test_drafts_are_counted_beside_the_figures(topic_path: Path) -> None:
+    before = topic_path.with_suffix(".csv").read_text()
+    async with playing(topic_path) as play:
+        play.main.perform("draft_near_misses")
+        await play.shows(" unlabelled")
+        drafts = Inbox.of_workspace(play.main.services.workspace).own
+        assert drafts
+        assert all(prompt.draft for prompt in drafts)
+        assert f"{len(drafts)} unlabelled" in play.text
+    assert topic_path.with_suffix(".csv").read_text() == before
+
+
 async def test_an_answer_that_cannot_be_written_is_said_kept_and_asked_about_before_leaving(
     topic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -258,7 +258,8 @@ def test_the_page_has_every_figure_with_its_origin() -> None:
         "coverage   0.400", "TPR", "TNR", "accuracy", "precision", "F1",
         "TP 20  FN 30  FP 0  TN 50  errors 0",
         "worse: coverage −0.500 [−0.", "25 regressions", "TPR −0.500 [−0.",
-        "edit: unchanged · preview", "engine, version static-test-1", "threshold 0.50, shipped",
+        "edit: unchanged · not recorded",
+        "engine, version static-test-1", "threshold 0.50, shipped",
     ):  # fmt: skip
         assert part in text
 

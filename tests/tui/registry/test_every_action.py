@@ -235,7 +235,7 @@ CASES: dict[str, Case] = {
     "experiment": opens(GuardrailDialog),
     "pause_scan": tells("No scan is under way"),
     "stop_scan": tells("No scan is under way"),
-    "swap_preview": tells("has not been scanned: the screen shows the preview"),
+    "swap_preview": tells("has not been scanned: the engine's figures are shown"),
     "draft_near_misses": tells("in no figure until labelled"),
     "companions": opens(CompanionsDialog),
     "show_effects": opens(EffectList),
