@@ -52,21 +52,11 @@ class SplitError(GuardtuiError, ValueError):
     """The prompts cannot be split so that both halves have both classes; the text says why."""
 
 
-def split_prompts(prompts: PromptSet, share: float = 0.5) -> Split:
-    """Split by the column `split`, or by a hash of each prompt, with a `share` to choose on.
-
-    In the column, `train` and `search` select rows to choose on, `test` and `report` rows to report
-    on (more words: `SEARCH_WORDS`, `REPORT_WORDS`; any case). Other rows are left out, with a note.
-    By hash, a prompt stays in its half if other rows are added or removed. Only a class too small
-    for this is split by rank, with a note. Raises `SplitError`.
-    """
-    by_column = split_by_column(prompts)
-    return hashed_split(prompts.keys, prompts.expected, share) if by_column is None else by_column
-
-
 def split_by_column(prompts: PromptSet) -> Split | None:
     """Split by the column `split`; return None if the prompts have no such column.
 
+    In the column, `train` and `search` select rows to choose on, `test` and `report` rows to report
+    on (more words: `SEARCH_WORDS`, `REPORT_WORDS`; any case). Other rows are left out, with a note.
     Raises `SplitError`.
     """
     column = next((name for name in prompts.extra_columns if name.lower() == "split"), None)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guardtui.advice.splits import SplitError, hashed_split, split_prompts
+from guardtui.advice.splits import SplitError, hashed_split, split_by_column
 from guardtui.domain.prompts import prompt_keys
 from guardtui.files.prompt_files import load_prompts
 
@@ -63,7 +63,8 @@ def written(folder: Path, rows: list[tuple[str, str, str]]) -> Path:
 def test_a_split_column_takes_precedence(tmp_path: Path) -> None:
     rows = [("a", "true", "train"), ("b", "false", " Train"), ("c", "true", "test")]
     rows += [("d", "false", "REPORT"), ("e", "true", "spare")]
-    split = split_prompts(load_prompts(written(tmp_path, rows)))
+    split = split_by_column(load_prompts(written(tmp_path, rows)))
+    assert split is not None
     assert split.search.tolist() == [True, True, False, False, False]
     assert split.report.tolist() == [False, False, True, True, False]
     assert split.source == "by the column Split"
@@ -73,4 +74,4 @@ def test_a_split_column_takes_precedence(tmp_path: Path) -> None:
 def test_a_column_that_leaves_a_half_without_a_class_is_refused(tmp_path: Path) -> None:
     rows = [("a", "true", "train"), ("b", "false", "train"), ("c", "true", "test")]
     with pytest.raises(SplitError, match=r"part to report on .* do not belong"):
-        split_prompts(load_prompts(written(tmp_path, rows)))
+        split_by_column(load_prompts(written(tmp_path, rows)))
