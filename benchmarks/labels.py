@@ -1,6 +1,6 @@
 """Simulate an author who labels a log: labels needed, and how often the intervals hold.
 
-    python benchmarks/labels.py CASES [--json] [--engine random|inverted] [--draws 200] [--jobs 2]
+    python benchmarks/labels.py CASES [--json] [--engine random|inverted|constant] [--draws 200]
 
 CASES as in `fidelity.py`. For each case and share of prompts that belong (.05, .10, .20) a log is
 made of the case's prompts that belong and, as the rest, its other prompts and then those of the
@@ -15,13 +15,16 @@ second definition has one example less, a different one in each draw.
   with few prompts that belong has to be labelled whole. `random_finite` corrects that interval for
   the share of the log that is labelled.
 - `labels_for_decision`: labels until the interval of the difference between the two definitions
-  excludes 0 or lies within ±.02; `right_decisions` is the share of these statements that are true.
+  excludes 0 or lies within ±.02; `right_decisions` is the share of these statements that are true
+  (`random_right_decisions` for `random`).
   `random` uses the posterior of a plain sample, corrected for a finite log: without that it would
   hardly ever decide.
 
 These are means over cases and the shares .05 and .10; `at_20` is `labels_for_interval` at .20. A
-method that does not get there labels the whole log. With `--engine` the scores that choose the
-prompts are random, or the engine's inverted, while the guardrail stays the same.
+method that does not get there labels the whole log. Of `audit_holds` and `random` in
+`labels_for_interval` there are `--draws` draws a log, of what else is measured at most 40. With
+`--engine` the scores that choose the prompts are random, constant, or the engine's inverted, while
+the guardrail stays the same. The queue is that of the app (`guardtui/advice/label_queue.py`).
 """
 
 from __future__ import annotations
@@ -50,7 +53,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fidelity import Case, read_cases
 from scipy import special
 
-from guardtui.advice.label_queue import AuditedDifference, LabelQueue, decide, looks
+from guardtui.advice.label_queue import (
+    FIRST_CHANGE,
+    AuditedDifference,
+    LabelQueue,
+    decide,
+    looks,
+)
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.production_rates import WITHIN
 from guardtui.scanners.local.encoder import ENCODERS, load_encoder
@@ -86,8 +95,10 @@ class Log:
         return float(min(right[self.belongs].mean(), right[~self.belongs].mean()))
 
 
-def log_rows(case: int, cases: Sequence[Case], row: dict[str, int], share: float) -> list[int]:
-    """Return rows of prompts of a log, those that belong first, and how many these are, last."""
+def log_rows(
+    case: int, cases: Sequence[Case], row: dict[str, int], share: float
+) -> tuple[NDArray[np.intp], Bools]:
+    """Return rows of prompts of a log, in random order, and which of them belong."""
     own = cases[case]
     random = np.random.default_rng([zlib.crc32(own.id.encode()), round(share * 100)])
     labels = dict(zip(own.prompts, own.expected.tolist(), strict=True))
@@ -103,7 +114,9 @@ def log_rows(case: int, cases: Sequence[Case], row: dict[str, int], share: float
     count = min(len(belonging), round(MOST * share), int(len(rest) * share / (1 - share)))
     size = min(MOST, round(count / share))
     chosen = random.permutation(belonging)[:count].tolist()
-    return [*chosen, *list(rest)[: size - count], count]
+    rows = np.array([*chosen, *list(rest)[: size - count]], np.intp)
+    order = random.permutation(len(rows))
+    return rows[order], order < count
 
 
 def logs(cases: Sequence[Case], encoder_name: str, engine: str) -> Iterator[Log]:
@@ -120,13 +133,16 @@ def logs(cases: Sequence[Case], encoder_name: str, engine: str) -> Iterator[Log]
         texts = [topic_texts(case.name, case.description, each) for each in definitions]
         z = np.stack([model.score(each, encoder.encode(each), vectors) for each in texts])
         for share in SHARES:
-            *rows, count = log_rows(index, cases, row, share)
+            rows, belongs = log_rows(index, cases, row, share)
+            if not belongs.any():  # too few prompts for this share
+                continue
             scores = z[0, rows].astype(np.float64)
             if engine == "random":
                 scores = np.random.default_rng(zlib.crc32(case.id.encode())).random(len(rows))
             elif engine == "inverted":
                 scores = -scores
-            belongs = np.arange(len(rows)) < count
+            elif engine == "constant":
+                scores = np.zeros(len(rows))
             yield Log(case.id, share, belongs, scores, z[:, rows] >= model.threshold)
 
 
@@ -214,7 +230,7 @@ def random_decision(log: Log, seed: int) -> tuple[int, bool]:
     order = random.permutation(len(log.belongs))
     pairs = 2 * log.matches[0, order] + log.matches[second, order]
     belongs = log.belongs[order]
-    for count in looks(len(order) - 1):
+    for count in looks(len(order) - 1, FIRST_CHANGE):
         table = np.stack(
             [
                 np.bincount(pairs[:count][belongs[:count] == label], minlength=4)
@@ -283,7 +299,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "labels_for_interval": {name: of(name) for name in sorts},
         "labels_for_decision": {"ours": of("decision_ours"), "random": of("decision_random")},
         "at_20": {name: of(name, at_20=True) for name in sorts},
-        "right_decisions": {"ours": of("right_ours"), "random": of("right_random")},
+        "right_decisions": of("right_ours"),
+        "random_right_decisions": of("right_random"),
     }
 
 
@@ -293,7 +310,9 @@ def main() -> int:
     )
     parser.add_argument("cases", type=Path)
     parser.add_argument("--encoder", choices=ENCODERS, default=ENCODERS[0])
-    parser.add_argument("--engine", choices=("own", "random", "inverted"), default="own")
+    parser.add_argument(
+        "--engine", choices=("own", "random", "inverted", "constant"), default="own"
+    )
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", action="store_true")

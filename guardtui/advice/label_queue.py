@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +19,6 @@ from guardtui.domain.production_rates import (
     ProductionRates,
     SampleCounts,
     count_labels,
-    count_with_verdicts,
     coverage_change,
     labels_until,
     next_chances,
@@ -31,12 +31,16 @@ Bools: TypeAlias = "NDArray[np.bool_]"
 Floats: TypeAlias = "NDArray[np.floating]"
 
 FIRST = 30
-"""Labels before the first estimate."""
+"""Labels before the first estimate of coverage."""
+
+FIRST_CHANGE = 10
+"""Labels before the first estimate of a change of coverage."""
 
 HALF_WIDTHS = (0.08, 0.05)
 """Half widths of the interval of coverage that the queue works towards, in turn."""
 
 _LOOK = 5  # labels between two estimates; more when there are many
+_PREDICTIONS = 5  # looks whose predictions of the labels that are needed are joined
 _NEAREST = 200  # prompts on each side of the operating point that are compared with labelled ones
 
 
@@ -84,9 +88,8 @@ class LabelQueue:
     """Asks for labels of a log, and estimates what a guardrail does there.
 
     `scores` are of the engine, higher where it expects a prompt to belong [N]. `matches` are
-    verdicts of the guardrail on every prompt of the log: does it belong to the topic, bool [N]. Two
-    of them compare two definitions; none if verdicts are only known for labelled prompts, which are
-    then given to `audit` as `matched`. `vectors` [N, d] are of unit length.
+    verdicts of the guardrail on every prompt of the log: does it belong to the topic, bool [N]; two
+    of them compare two definitions. `vectors` [N, d] are of unit length.
 
     The audit is reproducible: the same `seed`, strata and labels lead to the same next prompt.
     `strata` of an earlier audit are kept and divided further, so its labels stay valid when the
@@ -96,7 +99,7 @@ class LabelQueue:
     def __init__(
         self,
         scores: Floats,
-        matches: Sequence[Bools] = (),
+        matches: Sequence[Bools],
         *,
         strata: NDArray[np.int64] | None = None,
         vectors: Floats | None = None,
@@ -111,9 +114,9 @@ class LabelQueue:
         self._vectors = vectors
         self._seed = seed
         self._audited: list[_Answer] = []
-        self._matched: dict[int, bool] = {}
         self._chosen: dict[int, bool] = {}
         self._aside: set[int] = set()
+        self._counted: tuple[int, SampleCounts] | None = None
         self._chances: tuple[int, NDArray[np.float64]] | None = None
         self.drawn: list[Question] = []
         """Questions of the audit that nobody is asked, since their labels were known before."""
@@ -131,26 +134,19 @@ class LabelQueue:
         """
         if self._is_complete:
             return self.audited
-        return max(looks(self.audited), default=0)
+        return max(looks(self.audited, self._first), default=0)
 
     @property
     def is_estimated(self) -> bool:
         """Whether there are enough labels for an estimate."""
         return self.look > 0
 
-    def audit(
-        self, row: int, belongs: bool, *, matched: bool | None = None, known: bool = False
-    ) -> None:
+    def audit(self, row: int, belongs: bool, *, known: bool = False) -> None:
         """Take the label of an audited prompt, in the order they were asked.
 
-        `matched` is its verdict if verdicts are known for labelled prompts only. `known` labels
-        were there before the prompt was drawn, and are taken back with the one asked before them.
-        Raises ValueError if a verdict is needed and not given.
+        `known` labels were there before the prompt was drawn, and are taken back with the one asked
+        before them.
         """
-        if matched is None and not self._matches:
-            raise ValueError(f"row {row}: no verdict")
-        if matched is not None:
-            self._matched[row] = matched
         self._audited.append(_Answer(row, belongs, not known))
 
     def choose(self, row: int, belongs: bool) -> None:
@@ -163,16 +159,16 @@ class LabelQueue:
     def set_aside(self, row: int) -> None:
         """Take a prompt out of the log, because it cannot be judged."""
         self._aside.add(row)
-        self._chances = None
+        self._counted = self._chances = None
 
     def undo(self) -> int | None:
         """Take back the last audited label that was asked for; return its row or None."""
         while self._audited:
             answer = self._audited.pop()
-            if self._chances is not None and self._chances[0] > self.audited:
-                self._chances = None
+            for kept in (self._counted, self._chances):
+                if kept is not None and kept[0] > self.audited:
+                    self._counted = self._chances = None
             if answer.asked:
-                self._matched.pop(answer.row, None)
                 return answer.row
         return None
 
@@ -180,12 +176,11 @@ class LabelQueue:
         """Return the next prompt of the audit; None if there is none.
 
         `pending` are rows that the audit has drawn for other people who have not answered yet.
-        Prompts that are drawn and have a label as chosen ones are taken with that and not asked,
-        unless their verdict is needed with the label.
+        Prompts that are drawn and have a label as chosen ones are taken with that and not asked.
         """
         while True:
             question = self._draw(pending)
-            if question is None or question.row not in self._chosen or not self._matches:
+            if question is None or question.row not in self._chosen:
                 return question
             self.drawn.append(question)
             self.audit(question.row, self._chosen[question.row], known=True)
@@ -226,7 +221,7 @@ class LabelQueue:
     def line(self) -> str:
         """What the next labels are for, and when to stop."""
         if not self.is_estimated:
-            missing = min(FIRST, len(self._scores) - len(self._aside)) - self.audited
+            missing = min(self._first, len(self._scores) - len(self._aside)) - self.audited
             return f"{count_text(missing, 'more label')} until the first estimate"
         if len(self._matches) == 2:
             change = self.change()
@@ -239,27 +234,42 @@ class LabelQueue:
         reached = ""
         for half_width in HALF_WIDTHS:
             if coverage.half_width > half_width:
-                more = labels_until(self._counts(self.look), half_width)
-                needed = "all" if more is None else f"about {more} more"
-                return f"{reached}{shown}; {needed} for ±{half_width:.2f}"
+                more = self._labels_until(half_width)
+                return f"{reached}{shown}; about {more} more for ±{half_width:.2f}"
             reached = f"enough for ±{half_width:.2f}: "
         return f"enough: {shown}"
+
+    def _labels_until(self, half_width: float) -> int:
+        """Predict how many more labels make the interval narrow, in steps of 5, from 100 on of 10.
+
+        That is the median of what the last looks predict of all labels, because one alone jumps
+        with each prompt that is found.
+        """
+        recent = [*looks(self.look - 1, self._first)[1 - _PREDICTIONS :], self.look]
+        totals = [look + labels_until(self._counts(look), half_width) for look in recent]
+        more = max(float(np.median(totals)) - self.audited, 1)
+        step = _LOOK if more < 100 else 2 * _LOOK
+        left = len(self._scores) - len(self._aside) - self.audited
+        return min(step * math.ceil(more / step), left)
+
+    @property
+    def _first(self) -> int:
+        return FIRST if len(self._matches) == 1 else FIRST_CHANGE
 
     @property
     def _is_complete(self) -> bool:
         return self.audited + len(self._aside) >= len(self._scores)
 
     def _counts(self, labels: int) -> SampleCounts:
-        strata = self.strata
-        if self._aside:
-            strata = strata.copy()
-            strata[list(self._aside)] = -1
-        answers = [one for one in self._audited[:labels] if one.row not in self._aside]
-        rows, belong = [one.row for one in answers], [one.belongs for one in answers]
-        if self._matches:
-            return count_labels(strata, rows, belong, self._matches)
-        matched = [self._matched[row] for row in rows]
-        return count_with_verdicts(strata, rows, belong, matched)
+        if self._counted is None or self._counted[0] != labels:
+            strata = self.strata
+            if self._aside:
+                strata = strata.copy()
+                strata[list(self._aside)] = -1
+            answers = [one for one in self._audited[:labels] if one.row not in self._aside]
+            rows, belong = [one.row for one in answers], [one.belongs for one in answers]
+            self._counted = labels, count_labels(strata, rows, belong, self._matches)
+        return self._counted[1]
 
     def _with_new(self, strata: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the strata with some of their own for prompts that had none."""
@@ -291,9 +301,9 @@ class LabelQueue:
         return Question(row, WhyAsked.AUDIT, float(chances[stratum] / len(rows)))
 
 
-def looks(labels: int) -> list[int]:
+def looks(labels: int, first: int = FIRST) -> list[int]:
     """Return the numbers of labels, up to `labels`, at which estimates are made."""
-    counts = [FIRST]
+    counts = [first]
     while counts[-1] <= labels:
         counts.append(counts[-1] + max(_LOOK, counts[-1] // 20))
     return counts[:-1]

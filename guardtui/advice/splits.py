@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.prompts import PromptSet
+from guardtui.domain.prompts import PromptSet, split_column
 
 SEARCH_WORDS = ("search", "train", "training", "dev")
 """Values of a column `split` whose rows edits are chosen on."""
@@ -55,7 +55,7 @@ def split_by_column(prompts: PromptSet) -> Split | None:
     on (more words: `SEARCH_WORDS`, `REPORT_WORDS`; any case). Other rows are left out, with a note.
     Raises `SplitError`.
     """
-    column = next((name for name in prompts.extra_columns if name.lower() == "split"), None)
+    column = split_column(prompts.extra_columns)
     if column is None:
         return None
     values = prompts.frame[column].str.strip_chars().str.to_lowercase()

@@ -7,12 +7,16 @@ from pathlib import Path
 
 from guardtui.advice.candidates import same
 from guardtui.advice.judgement import Code, judge
+from guardtui.advice.prompt_set import survey
+from guardtui.app.advice.idea_advice import needed_labels, with_unsure_steps
 from guardtui.app.advice.ideas import ranked_ideas
 from guardtui.app.advice.refinement import open_measure
 from guardtui.app.editing.deciding import against_discarding, not_shown, other_measure
+from guardtui.app.experiments.planning import experiment_step
 from guardtui.app.scan.recorded_forecast import last_forecaster
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE, badge
 from guardtui.domain.prompts import PromptSet
 from guardtui.files.command_lines import command_line
 from guardtui.reports.base import ReportInput
@@ -64,10 +68,10 @@ def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) ->
 def with_ideas(
     report: ReportInput, topic: Path, session: Session | None, engine: LocalScanner
 ) -> ReportInput:
-    """Return a report with the best measured edits, or why there are none. Blocks.
+    """Return a report with the best measured edits, or why there are none, and the next step.
 
-    They are those that the app proposes: likely ones, or else the best guess, with the forecast of
-    the guardrail that answered last. Definitions that were discarded are not among them.
+    Blocks. The edits are those that the app proposes: likely ones, or else the best guess, with the
+    forecast of the guardrail that answered last. Discarded definitions are not among them.
     """
     prompts = report.prompts
     if prompts is None or report.evaluation.metrics.missing:
@@ -86,9 +90,23 @@ def with_ideas(
         for iteration in iterations
         if iteration.decision is Decision.DISCARD
     }
-    ideas = ranked_ideas(report.topic, prompts, result, None, discarded=discarded)
+    remote = report.evaluation.settings.kind != ENGINE
+    ideas = ranked_ideas(
+        report.topic,
+        prompts,
+        result,
+        None,
+        discarded=discarded,
+        experiment=experiment_step(prompts, badge(report.evaluation.settings)) if remote else "",
+    )
+    near = None
+    if needed_labels(ideas, report.evaluation) is not None:
+        near = survey(engine, prompts, report.evaluation)
+    ideas = with_unsure_steps(ideas, report.evaluation, near)
     edits = [idea.proposal for idea in ideas.ranked if idea.proposal is not None]
-    return replace(report, ideas=tuple(edits[:BEST]), no_ideas=ideas.note)
+    return replace(
+        report, ideas=tuple(edits[:BEST]), no_ideas=ideas.note, next_step=ideas.next_step
+    )
 
 
 def with_next_command(

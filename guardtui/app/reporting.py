@@ -119,6 +119,7 @@ class Reporting:
         before = session.baseline if recorded is None else session.baseline_of(recorded)
         measuring = self._engine.measuring
         comparison = compare(before.evaluation, evaluation) if before else None
+        ideas = self._store.state.ideas
         return ReportInput(
             topic=evaluation.topic,
             fit=self._engine.own_fit(evaluation),
@@ -142,6 +143,8 @@ class Reporting:
             ),
             template=self._workspace.store.template(evaluation.settings.guardrail.template),
             iteration=None if recorded is None else recorded.number,
+            # What the app shows is about its current definition only.
+            next_step="" if ideas is None or ideas.topic != evaluation.topic else ideas.next_step,
         )
 
     def _profile_of(self, evaluation: Evaluation) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from guardtui.advice.judgement import Judgement, judge
+from guardtui.app.advice.edit_preview import EditPreviews
 from guardtui.app.advice.idea_advice import IdeaAdvice, PromptSurveys
+from guardtui.app.advice.mistake_advice import MistakeExplanations
 from guardtui.app.advice.refinement import Refinements
 from guardtui.app.advice.wording_trials import WordingTrials
 from guardtui.app.airs.deploy import Deployment
@@ -100,12 +102,13 @@ class Services:
             context, self.connections, self.deployment, self.forecasting, results, self.preview
         )
         self.refinement = Refinements(context, self.forecasting)
+        self.previews = EditPreviews(context, self.sync, self.forecasting, results)
+        self.mistakes = MistakeExplanations(context, self.forecasting)
         self.surveys = PromptSurveys(context)
         self.wordings = WordingTrials(context, self.connections, self.refinement)
         self.ideas = IdeaAdvice(
             context,
             self.refinement,
-            self.sync,
             self.surveys,
             self.connections,
             lambda: self.experiments.next_step,

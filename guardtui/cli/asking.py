@@ -40,7 +40,9 @@ def read_line(sign: str) -> str:
     Bytes that cannot be decoded become surrogates, which are in no valid text. Raises EOFError, and
     KeyboardInterrupt even while an event loop runs.
     """
-    on_terminal = bool(sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty())
+    if sys.stdin is None:  # closed by the caller
+        raise EOFError
+    on_terminal = sys.stdin.isatty() and bool(sys.stdout and sys.stdout.isatty())
     if on_terminal:
         with suppress(ImportError):
             # Arrows and corrections; without a terminal it would write an escape sequence.

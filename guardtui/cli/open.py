@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -36,13 +36,12 @@ from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.remote import ModelOptions, RemoteOptions
-    from guardtui.config import Config
+    from guardtui.app.open_request import OpenRequest
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
     from guardtui.scanners.configuration import AirsConfiguration, Configuration
     from guardtui.scanners.models.judge import JudgeOptions
     from guardtui.session.epochs import Epochs
-    from guardtui.session.own_metrics import OwnMetric
 
 WEB_DRIVER = "guardtui.tui.system.served_driver:ServedDriver"
 """Value of TEXTUAL_DRIVER in `guardtui serve`: the terminal is a browser behind two pipes."""
@@ -88,24 +87,6 @@ def app_options(function: Function) -> Function:
     return function
 
 
-class RunTopic(Protocol):
-    """Runs the app, on the screen or as lines, until the author quits."""
-
-    def __call__(
-        self,
-        topic: Path | None,
-        prompts: Path | None,
-        encoder: str | None,
-        threshold: Wanted,
-        config: Config,
-        remote: RemoteOptions | None,
-        metrics: Sequence[OwnMetric],
-        reading: Reading | None,
-        /,
-    ) -> int:
-        """Return the exit code."""
-
-
 @click.command("open")
 @app_options
 @click.option(
@@ -148,8 +129,8 @@ def prepared(
     reducer: str | None,
     metrics: tuple[str, ...],
     plugins: tuple[Path, ...],
-) -> Callable[[RunTopic], int]:
-    """Check the values of all options, and return what runs the app with them in some way.
+) -> Callable[[Callable[[OpenRequest], int]], int]:
+    """Check the values of all options; return what runs the app, on the screen or as lines.
 
     Raises UsageError and InputError.
     """
@@ -172,9 +153,12 @@ def prepared(
 
     config = load_config(flags={"encoder": encoder} if encoder else None)
 
-    def start(run: RunTopic) -> int:
+    def start(run: Callable[[OpenRequest], int]) -> int:
+        from guardtui.app.open_request import OpenRequest
+
+        request = OpenRequest(topic, prompts, encoder, threshold, config, remote, measures, reading)
         if not sandbox or remote is None:
-            return run(topic, prompts, encoder, threshold, config, remote, measures, reading)
+            return run(request)
         from guardtui.app.guardrails.named import NamedGuardrail
         from guardtui.cli.sandbox import sandbox_process
 
@@ -187,7 +171,7 @@ def prepared(
                 # Not what was chosen for this topic before.
                 guardrail=remote.guardrail or NamedGuardrail("", remote.airs),
             )
-            return run(topic, prompts, encoder, threshold, config, practice, measures, reading)
+            return run(replace(request, remote=practice))
 
     return start
 

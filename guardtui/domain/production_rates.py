@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -37,12 +38,14 @@ WITHIN = 0.02
 """Change of coverage that is called none."""
 
 _FLOOR = 0.1
-_DRAWS = 800
+_DRAWS = 1_000
 _SEED = 23
 _JEFFREYS = 0.5
 _UNSEEN = 0.3  # pseudo-count of belonging prompts in a stratum where nothing matches
 _TAILS = (0.02, 0.015)
-_TAILS_CHANGE = (0.01, 0.01)
+_DOUBTED_TAIL = 0.005
+_SURE = 0.95
+_TAIL_CHANGE = 0.0075
 
 
 def score_strata(scores: Floats, matches: Sequence[Bools] = ()) -> Integers:
@@ -83,16 +86,13 @@ class SampleCounts:
     """Labels of a stratified sample of a log, by stratum [H].
 
     `sizes` counts prompts, `asked` labelled ones, `belonging` those of them that belong. Rows of
-    `matches` [D, H] are definitions: whether a stratum's prompts match. Where a verdict is only
-    known for labelled prompts, `matches` has no rows, and `matching` [H, 2] counts labelled prompts
-    that match, of those that belong and of the others.
+    `matches` [D, H] are definitions: whether a stratum's prompts match.
     """
 
     sizes: Integers
     asked: Integers
     belonging: Integers
     matches: Bools
-    matching: Integers | None = None
 
     @property
     def labels(self) -> int:
@@ -107,22 +107,43 @@ class SampleCounts:
     def rates(self) -> list[tuple[float, float]]:
         """Return rates of right verdicts, on prompts that belong and on the others, by definition.
 
-        Each label counts by the prompts that it stands for, N/n (Hájek). A rate of no prompts is 1.
+        Each label counts by the prompts that it stands for, N/n (Hájek); a stratum without labels
+        by the strata together. A rate of no prompts is 1.
         """
-        belonging = self._weighted(self.belonging)
-        if self.matching is not None:
-            matched = self._weighted(self.matching[:, 0]), self._weighted(self.matching[:, 1])
-            others = self.sizes - belonging
-            right = float(matched[0].sum()), float((others - matched[1]).sum())
-            return [(_share(right[0], belonging.sum()), _share(right[1], others.sum()))]
-        belong, other = _rates(belonging[np.newaxis], self.sizes, self.matches)
+        pooled = self.belonging.sum() / max(self.labels, 1)
+        shares = np.where(self.asked > 0, self.belonging / np.maximum(self.asked, 1), pooled)
+        belong, other = _rates((shares * self.sizes)[np.newaxis], self.sizes, self.matches)
         return [(float(a), float(b)) for a, b in zip(belong[:, 0], other[:, 0], strict=True)]
 
-    def _weighted(self, counts: Integers) -> Floats:
-        # A stratum without labels counts by the strata together.
-        pooled = counts.sum() / max(self.labels, 1)
-        shares = np.where(self.asked > 0, counts / np.maximum(self.asked, 1), pooled)
-        return np.asarray(shares * self.sizes, np.float64)
+    @cached_property
+    def shapes(self) -> tuple[Floats, Floats]:
+        """The two shapes of each stratum's beta posterior of the share that belongs.
+
+        The prior counts half a prompt of either label (Jeffreys), but 0.3 that belong where nothing
+        matches: few do.
+        """
+        prior = np.where(self.matches.any(axis=0), _JEFFREYS, _UNSEEN)
+        return prior + self.belonging, _JEFFREYS + (self.asked - self.belonging)
+
+    @cached_property
+    def draws(self) -> Integers:
+        """Numbers of belonging prompts by stratum from the posterior (beta-binomial) [draws, H].
+
+        They are quantiles in random orders (a Latin hypercube), so they are the same for the same
+        counts, and tails have less noise than those of independent draws.
+        """
+        drawn = [
+            count + _beta_binomial(left, a, b)[_places(stratum)]
+            for stratum, (count, left, a, b) in enumerate(
+                zip(self.belonging, self.remaining, *self.shapes, strict=True)
+            )
+        ]
+        return np.stack(drawn, axis=1)
+
+    @cached_property
+    def drawn_rates(self) -> tuple[Floats, Floats]:
+        """Rates of right verdicts on prompts that belong and on the others, [D, draws]."""
+        return _rates(self.draws.astype(np.float64), self.sizes, self.matches)
 
 
 def count_labels(
@@ -151,28 +172,6 @@ def count_labels(
     )
 
 
-def count_with_verdicts(
-    strata: Integers, rows: Sequence[int], labels: Sequence[bool], matched: Sequence[bool]
-) -> SampleCounts:
-    """Return the counts of labelled rows whose verdicts are known for these rows only.
-
-    `matched` tells of each of the rows whether the guardrail says that it belongs.
-    """
-    counts = count_labels(strata, rows, labels, ())
-    at, belong, match = (
-        np.asarray(rows, np.intp),
-        np.asarray(labels, bool),
-        np.asarray(matched, bool),
-    )
-    columns = [
-        np.bincount(strata[at[match & (belong == label)]], minlength=len(counts.sizes))
-        for label in (True, False)
-    ]
-    return SampleCounts(
-        counts.sizes, counts.asked, counts.belonging, counts.matches, np.stack(columns, axis=1)
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class ProductionRates:
     """Coverage of a guardrail over a log with its two rates, and intervals of 95 %.
@@ -186,160 +185,168 @@ class ProductionRates:
     others: RateEstimate
 
 
-def production_rates(counts: SampleCounts, seed: int = _SEED) -> ProductionRates:
+def production_rates(counts: SampleCounts) -> ProductionRates:
     """Return the rates of the first definition over the log.
 
-    The prompts without a label are drawn from the posterior of their stratum (beta-binomial). Its
-    prior counts half a prompt of either label (Jeffreys), but 0.3 that belong where nothing
-    matches: few do. The interval errs with 2 % below and 1.5 % above: a little is left over,
-    because stopping as soon as it is short favours samples that missed some of those prompts.
-    `benchmarks/labels.py` measures how often it holds then. With every prompt labelled, low = value
-    = high.
+    The interval errs with 2 % below and 1.5 % above: a little is left over, because stopping as
+    soon as it is short favours samples that missed some prompts that belong. It is 0.5 % below
+    where the labels do not confirm the engine, whose strata do not find those prompts then.
+    `benchmarks/labels.py` measures how often it holds. With every prompt labelled, low = value =
+    high.
     """
     value = counts.rates()[0]
-    belong, other = _draws(counts, np.random.default_rng(seed))
-    ends = [
-        np.quantile(draws, (_TAILS[0], 1 - _TAILS[1])).tolist()
-        for draws in (belong, other, np.minimum(belong, other))
-    ]
+    belong, other = counts.drawn_rates[0][0], counts.drawn_rates[1][0]
+    lower = _DOUBTED_TAIL if _is_doubted(counts) else _TAILS[0]
     belonging, others, coverage = (
-        _estimate(rate, low, high)
-        for rate, (low, high) in zip((*value, min(value)), ends, strict=True)
+        _estimate(rate, draws, lower, _TAILS[1])
+        for rate, draws in zip(
+            (*value, min(value)), (belong, other, np.minimum(belong, other)), strict=True
+        )
     )
     return ProductionRates(coverage, belonging, others)
 
 
-def coverage_change(counts: SampleCounts, seed: int = _SEED) -> RateEstimate:
+def coverage_change(counts: SampleCounts) -> RateEstimate:
     """Return coverage of the second definition minus that of the first over the log.
 
     Only prompts that the two judge differently are in its numerators; labels of the others tell
-    how many prompts belong, and which of the rates is the smaller one. The posterior is that of
-    `production_rates`. The interval errs with 1 % at each end, not 2.5 %, because every look at it
-    is a chance to decide.
+    how many prompts belong, and which of the rates is the smaller one. The interval errs with
+    0.75 % at each end, not 2.5 %, because every look at it is a chance to decide.
     """
     first, second = (min(rates) for rates in counts.rates())
-    draws = _sample(counts, np.random.default_rng(seed))
-    coverage = np.minimum(*_rates(draws, counts.sizes, counts.matches))
-    change = coverage[1] - coverage[0]
-    low, high = np.quantile(change, (_TAILS_CHANGE[0], 1 - _TAILS_CHANGE[1]))
-    return _estimate(second - first, float(low), float(high))
+    return _estimate(second - first, _drawn_change(counts), _TAIL_CHANGE, _TAIL_CHANGE)
 
 
-def next_chances(counts: SampleCounts, seed: int = _SEED) -> Floats:
+def next_chances(counts: SampleCounts) -> Floats:
     """Return the chance of each stratum to give the next prompt [H]; they sum to 1.
 
     A tenth goes to all remaining prompts alike, so every one has a chance. The rest goes by how
-    much one more label of the stratum is expected to narrow coverage or, of two definitions, its
-    change: the squared effect of a prompt that belongs, times the variance of the expected total
-    over the next label. Where no prompt is left, the chance is 0; all zeros if none is.
+    much one more label of the stratum is expected to tell of coverage or, of two definitions, of
+    the decision that is the likeliest now: is it true? That is the squared slope of its regression
+    on the number of belonging prompts, times the variance of the expected number over the next
+    label. Where no prompt is left, the chance is 0; all zeros if none is.
     """
     remaining = counts.remaining.astype(np.float64)
     if not remaining.sum():
         return remaining
     even = remaining / remaining.sum()
-    if not counts.labels:
-        spread = np.sqrt(remaining)
-        return np.asarray(_FLOOR * even + (1 - _FLOOR) * spread / spread.sum())
-    draws = _sample(counts, np.random.default_rng(seed))
-    effects = _effects(draws, counts) if counts.matching is None else np.ones(len(remaining))
-    belong, other = _shapes(counts)
-    total = belong + other
-    expected = belong / total
-    step = 1 + np.maximum(remaining - 1, 0) / (total + 1)
-    gain = effects * expected * (1 - expected) * step**2 * (remaining > 0)
+    if len(counts.matches) == 1 and not counts.labels:
+        gain = np.sqrt(remaining)
+    else:
+        belong, other = counts.shapes
+        expected = belong / (belong + other)
+        step = 1 + np.maximum(remaining - 1, 0) / (belong + other + 1)
+        spread = expected * (1 - expected) * step**2 * (remaining > 0)
+        gain = _slopes(_aim(counts), counts.draws) ** 2 * spread
     if not gain.sum():
         return np.asarray(even)
     return np.asarray(_FLOOR * even + (1 - _FLOOR) * gain / gain.sum())
 
 
-def labels_until(counts: SampleCounts, half_width: float, most: int = 2_000) -> int | None:
+def labels_until(counts: SampleCounts, half_width: float) -> int:
     """Estimate how many more labels make the interval of coverage as narrow as ±`half_width`.
 
-    Assumes that the next prompts belong as often as those before them. 0 if it is reached; None if
-    more than `most` labels, or all of the log, would not do.
+    The variance of coverage is that of the strata's totals, to which further labels go by today's
+    chances; the interval narrows by its root. 0 if it is reached.
     """
-
-    def reached(more: int) -> bool:
-        return production_rates(_imagined(counts, more)).coverage.half_width <= half_width
-
-    if reached(0):
+    coverage = production_rates(counts).coverage.half_width
+    if coverage <= half_width:
         return 0
-    low, high = 0, min(most, int(counts.remaining.sum()))
-    if not reached(high):
-        return None
-    while high - low > max(1, high // 20):
+    remaining = counts.remaining.astype(np.float64)
+    belong, other = counts.shapes
+    expected = belong / (belong + other)
+    slopes = _slopes(np.minimum(*(rates[0] for rates in counts.drawn_rates)), counts.draws)
+    weights = slopes**2 * expected * (1 - expected)
+    chances = next_chances(counts)
+
+    def variance(more: float) -> float:
+        added = _spread(more, chances, remaining)
+        left = remaining - added
+        return float((weights * left * (1 + left / (belong + other + added + 1))).sum())
+
+    now = variance(0)
+    low, high = 0, int(remaining.sum())
+    while now and high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
+        if coverage * (variance(middle) / now) ** 0.5 <= half_width:
+            high = middle
+        else:
+            low = middle
     return high
 
 
-def _imagined(counts: SampleCounts, more: int) -> SampleCounts:
-    """Return the counts after `more` labels that go by today's chances and shares."""
-    asked = counts.asked.astype(np.float64)
-    chances = next_chances(counts)
-    left = float(more)
-    while left > 1e-9:
-        open_strata = asked < counts.sizes
-        weights = chances * open_strata
-        if not weights.sum():
+def _spread(more: float, chances: Floats, remaining: Floats) -> Floats:
+    """Return how many of `more` labels go to each stratum, at most those that remain."""
+    added = np.zeros_like(remaining)
+    for _ in remaining:
+        weights = chances * (added < remaining)
+        if more < 1e-9 or not weights.sum():
             break
-        added = np.minimum(left * weights / weights.sum(), counts.sizes - asked)
-        asked += added
-        left -= float(added.sum())
-        if added.sum() < 1e-9:
-            break
-    whole = np.minimum(np.round(asked).astype(np.int64), counts.sizes)
-    scale = whole / np.maximum(counts.asked, 1)
-    pooled = counts.belonging.sum() / max(counts.labels, 1)
-    belonging = np.where(counts.asked > 0, counts.belonging * scale, whole * pooled)
-    matching = None
-    if counts.matching is not None:
-        matching = np.round(counts.matching * scale[:, np.newaxis]).astype(np.int64)
-    rounded = np.minimum(np.round(belonging).astype(np.int64), whole)
-    return SampleCounts(counts.sizes, whole, rounded, counts.matches, matching)
+        step = np.minimum(more * weights / weights.sum(), remaining - added)
+        added += step
+        more -= float(step.sum())
+    return added
 
 
-def _share(part: float, whole: float) -> float:
-    return float(part / whole) if whole else 1.0
-
-
-def _estimate(value: float, low: float, high: float) -> RateEstimate:
+def _estimate(value: float, draws: Floats, below: float, above: float) -> RateEstimate:
+    low, high = np.quantile(draws, (below, 1 - above)).tolist()
     return RateEstimate(value, min(low, value), max(high, value))
 
 
-def _shapes(counts: SampleCounts) -> tuple[Floats, Floats]:
-    """Return the two shapes of each stratum's beta posterior of the share that belongs."""
-    matched = counts.matches.any(axis=0) if len(counts.matches) else np.zeros(len(counts.sizes))
-    prior = np.where(matched, _JEFFREYS, _UNSEEN)
-    rejected = (counts.asked - counts.belonging).astype(np.float64)
-    return prior + counts.belonging, _JEFFREYS + rejected
+def _drawn_change(counts: SampleCounts) -> Floats:
+    first, second = np.minimum(*counts.drawn_rates)
+    return np.asarray(second - first)
 
 
-def _sample(counts: SampleCounts, random: np.random.Generator) -> Floats:
-    """Draw how many prompts of each stratum belong, [draws, H]."""
-    shares = random.beta(*_shapes(counts), size=(_DRAWS, len(counts.sizes)))
-    drawn = counts.belonging + random.binomial(counts.remaining, shares)
-    return np.asarray(drawn, np.float64)
+def _aim(counts: SampleCounts) -> Floats:
+    """Return what the next label should tell of, by draw: coverage, or if a decision is true."""
+    if len(counts.matches) == 1:
+        return np.asarray(np.minimum(*counts.drawn_rates)[0])
+    change = _drawn_change(counts)
+    decisions = np.stack([change > 0, change < 0, np.abs(change) <= WITHIN])
+    likeliest = decisions[decisions.sum(axis=1).argmax()]
+    return change if likeliest.all() else likeliest.astype(np.float64)
 
 
-def _draws(counts: SampleCounts, random: np.random.Generator) -> tuple[Floats, Floats]:
-    """Draw the rates of the first definition: of prompts that belong and of the others, [draws]."""
-    belonging = _sample(counts, random)
-    if counts.matching is None:
-        belong, other = _rates(belonging, counts.sizes, counts.matches[:1])
-        return belong[0], other[0]
-    rates = []
-    labelled = np.stack([counts.belonging, counts.asked - counts.belonging])
-    totals = np.stack([belonging, counts.sizes - belonging])
-    for index, right in enumerate((counts.matching[:, 0], labelled[1] - counts.matching[:, 1])):
-        shares = random.beta(
-            right + _JEFFREYS, labelled[index] - right + _JEFFREYS, size=totals[0].shape
-        )
-        left = np.maximum(totals[index] - labelled[index], 0).astype(np.int64)
-        sums = (right + random.binomial(left, shares)).sum(axis=1)
-        whole = totals[index].sum(axis=1)
-        rates.append(np.asarray(np.where(whole > 0, sums / np.maximum(whole, 1), 1.0)))
-    return rates[0], rates[1]
+def _slopes(aim: Floats, draws: Integers) -> Floats:
+    """Return the slope of what is aimed at on the total of each stratum, [H]; 0 if it is known."""
+    deviations = draws - draws.mean(axis=0)
+    variances = (deviations**2).mean(axis=0)
+    covariances = (aim - aim.mean()) @ deviations / len(aim)
+    return np.asarray(np.where(variances > 0, covariances / np.maximum(variances, 1e-12), 0.0))
+
+
+def _is_doubted(counts: SampleCounts) -> bool:
+    """Return whether the labels do not show that the engine orders prompts within a verdict.
+
+    Of a verdict's strata, the nearest to the operating point should have more wrong verdicts than
+    the rest. Where no verdict was wrong, there is nothing to be ordered.
+    """
+    matches = counts.matches[0]
+    wrong = np.where(matches, counts.asked - counts.belonging, counts.belonging)
+    likely = []
+    for value in (True, False):
+        rows = np.flatnonzero(matches == value)
+        if len(rows) > 1 and wrong[rows].any():
+            near = counts.draws[:, rows[0]] / max(counts.sizes[rows[0]], 1)
+            far = counts.draws[:, rows[1:]].sum(axis=1) / max(counts.sizes[rows[1:]].sum(), 1)
+            likely.append(float(np.mean(far > near if value else near > far)))
+    return bool(likely) and (max(likely) < _SURE or min(likely) < 1 - _SURE)
+
+
+def _beta_binomial(size: int, a: float, b: float) -> Integers:
+    """Return `_DRAWS` quantiles of a beta-binomial distribution, in order."""
+    count = np.arange(size)
+    ratios = (size - count) * (a + count) / ((count + 1) * (b + size - count - 1))
+    logarithms = np.concatenate(([0.0], np.cumsum(np.log(ratios))))
+    shares = np.cumsum(np.exp(logarithms - logarithms.max()))
+    places = (np.arange(_DRAWS) + 0.5) / _DRAWS
+    return np.asarray(np.searchsorted(shares, places * shares[-1]), np.int64)
+
+
+@cache
+def _places(stratum: int) -> Integers:
+    return np.random.default_rng([_SEED, stratum]).permutation(_DRAWS)
 
 
 def _rates(belonging: Floats, sizes: Integers, matches: Bools) -> tuple[Floats, Floats]:
@@ -354,20 +361,3 @@ def _rates(belonging: Floats, sizes: Integers, matches: Bools) -> tuple[Floats, 
     of_belonging = np.where(total > 0, right / np.maximum(total, 1e-9), 1.0)
     of_others = np.where(rest > 0, rejected / np.maximum(rest, 1e-9), 1.0)
     return of_belonging, of_others
-
-
-def _effects(draws: Floats, counts: SampleCounts) -> Floats:
-    """Return the mean squared effect of one more belonging prompt by stratum, [H].
-
-    The effect is that on coverage or, of two definitions, on its change.
-    """
-    belong, other = _rates(draws, counts.sizes, counts.matches)
-    total = np.maximum(draws.sum(axis=1), 1)[:, np.newaxis]
-    rest = np.maximum(counts.sizes.sum() - draws.sum(axis=1), 1)[:, np.newaxis]
-    effect = np.zeros_like(draws)
-    for index, matched in enumerate(counts.matches):
-        of_belonging = (matched - belong[index][:, np.newaxis]) / total
-        of_others = (other[index][:, np.newaxis] - ~matched) / rest
-        smaller = (belong[index] <= other[index])[:, np.newaxis]
-        effect = np.where(smaller, of_belonging, of_others) - effect
-    return np.asarray((effect**2).mean(axis=0))

@@ -401,14 +401,14 @@ def _intervals(report: ReportInput) -> BriefIntervals:
 
 
 def _mistakes(outcome: Outcome) -> Callable[[ReportInput], NDArray[np.intp]]:
-    return lambda report: _worst_first(report, np.flatnonzero(report.evaluation.codes == outcome))
+    return lambda report: report.worst_first(np.flatnonzero(report.evaluation.codes == outcome))
 
 
 def _changed(change: Change) -> Callable[[ReportInput], NDArray[np.intp]]:
     def rows(report: ReportInput) -> NDArray[np.intp]:
         if report.comparison is None:
             return np.empty(0, np.intp)
-        return _worst_first(report, np.flatnonzero(report.comparison.changes == change))
+        return report.worst_first(np.flatnonzero(report.comparison.changes == change))
 
     return rows
 
@@ -419,23 +419,6 @@ _LISTS: dict[str, Callable[[ReportInput], NDArray[np.intp]]] = {
     "broke": _changed(Change.REGRESSION),
     "fixed": _changed(Change.FIX),
 }
-
-
-def _worst_first(report: ReportInput, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return rows, those that are farthest on the wrong side of the threshold first.
-
-    Without scores regressions come first, and then the order of the file decides.
-    """
-    evaluation, comparison = report.evaluation, report.comparison
-    score = evaluation.verdicts.score[rows].astype(np.float64)
-    beyond = score - (evaluation.settings.threshold or 0.0)
-    beyond = np.where(evaluation.expected[rows], -beyond, beyond)
-    regression = np.zeros(len(rows), np.bool_)
-    if comparison is not None:
-        regression = comparison.changes[rows] == Change.REGRESSION
-    order = np.lexsort((rows, ~regression, -np.nan_to_num(beyond, nan=-np.inf)))
-    ordered: NDArray[np.intp] = rows[order]
-    return ordered
 
 
 def _prompts(report: ReportInput, rows: NDArray[np.intp], size: _Size) -> tuple[BriefPrompt, ...]:

@@ -217,10 +217,12 @@ def _contradictory(prompts: PromptSet) -> tuple[int, ...]:
 def load_prompts_of(topic: Path, store: SessionStore) -> PromptSet:
     """Return the prompts that a topic's session remembers: of a large set, the sample.
 
+    By default those of NAME.csv beside the topic file.
     The intent may not be the topic's; texts and labels do not depend on it. Raises FileError or
     PromptSetError.
     """
-    path = topic.parent / store.prompt_file()  # an absolute path stays unchanged
+    name = store.prompt_file() or topic.with_suffix(".csv").name
+    path = topic.parent / name  # an absolute path stays unchanged
     return PromptFile(path, Intent.BLOCK, reading_of(store)).prompts
 
 

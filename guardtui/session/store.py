@@ -163,9 +163,9 @@ class SessionStore:
         """Update an iteration that has received more verdicts; returns it as stored.
 
         Verdicts and a decision that another process added meanwhile stay. With `first`, an
-        undecided one is kept if no other is complete or kept.
+        undecided one is kept if no other is complete or kept. It may be on other prompts now.
         """
-        from guardtui.session.evaluation_codec import values_of
+        from guardtui.domain.comparison import verdicts_for
         from guardtui.session.session import Decision, is_first_complete
 
         with self.transaction() as database:
@@ -173,7 +173,8 @@ class SessionStore:
             if stored is not None:
                 evaluation = iteration.evaluation
                 if stored.completions != iteration.completions:
-                    merged = stored.evaluation.verdicts.completed(evaluation.verdicts)
+                    theirs = verdicts_for(stored.evaluation, evaluation.keys)
+                    merged = theirs.completed(evaluation.verdicts)
                     evaluation = replace(evaluation, verdicts=merged)
                 iteration = replace(
                     iteration,
@@ -186,18 +187,38 @@ class SessionStore:
                 others = self._read_from(database, "AND number != ?", iteration.number)
                 if is_first_complete(iteration.evaluation, others):
                     iteration = replace(iteration, decision=Decision.KEEP)
-            values = values_of(iteration.evaluation) | {
-                "completions": iteration.completions,
-                "decision": iteration.decision.value,
-            }
-            changes = ", ".join(
-                f"{name} = ?" for name in values
-            )  # column names are constants of this module
-            database.execute(
-                f"UPDATE iteration SET {changes} WHERE session = ? AND number = ?",  # noqa: S608
-                (*values.values(), self._session, iteration.number),
-            )
+            self._update(database, iteration)
         return iteration
+
+    def replace_evaluation(self, iteration: Iteration) -> Iteration | None:
+        """Replace the evaluation of an iteration; returns it as stored.
+
+        None if another process decided on it or changed it since it was read; nothing has changed
+        then.
+        """
+        with self.transaction() as database:
+            stored = next(iter(self._read_from(database, "AND number = ?", iteration.number)), None)
+            known = iteration.decision, iteration.completions
+            if stored is None or (stored.decision, stored.completions) != known:
+                return None
+            iteration = replace(iteration, completions=iteration.completions + 1)
+            self._update(database, iteration)
+        return iteration
+
+    def _update(self, database: sqlite3.Connection, iteration: Iteration) -> None:
+        from guardtui.session.evaluation_codec import values_of
+
+        values = values_of(iteration.evaluation) | {
+            "prompt_set": iteration.evaluation.prompt_set,
+            "recorded_by": iteration.by.value,
+            "completions": iteration.completions,
+            "decision": iteration.decision.value,
+        }
+        changes = ", ".join(f"{name} = ?" for name in values)  # constants of this module
+        database.execute(
+            f"UPDATE iteration SET {changes} WHERE session = ? AND number = ?",  # noqa: S608
+            (*values.values(), self._session, iteration.number),
+        )
 
     def iterations(self) -> list[Iteration]:
         """Return all iterations of this topic file, oldest first."""

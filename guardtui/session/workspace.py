@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -257,6 +258,12 @@ class Workspace:
     def _noted(self, iteration: Iteration) -> Iteration:
         self._written.add((iteration.number, iteration.decision.value, iteration.completions))
         return iteration
+
+    def learn(self, iterations: Sequence[Iteration]) -> None:
+        """Continue with iterations that this process wrote beside the session."""
+        for iteration in iterations:
+            self._noted(iteration)
+        self.session.learn(iterations)
 
     def is_own(self, iteration: Iteration) -> bool:
         """Return whether this process wrote an iteration as it is now."""

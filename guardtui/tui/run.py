@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from guardtui.config import Config
 from guardtui.files.topic_files import PromptsGivenError
 from guardtui.session.first_look import FirstLook
 from guardtui.session.recent_topics import last_opened, usual_topic
@@ -18,31 +16,19 @@ from guardtui.tui.system.terminal import run_in_terminal
 from guardtui.tui.textual_compat import crash_of
 
 if TYPE_CHECKING:
-    from guardtui.app.guardrails.remote import RemoteOptions
-    from guardtui.domain.operating_point import Wanted
-    from guardtui.domain.prompt_reading import Reading
-    from guardtui.session.own_metrics import OwnMetric
+    from guardtui.app.open_request import OpenRequest
 
 
-def run_app(
-    topic: Path | None,
-    prompts: Path | None,
-    encoder: str | None,
-    threshold: Wanted,
-    config: Config | None = None,
-    remote: RemoteOptions | None = None,
-    metrics: Sequence[OwnMetric] = (),
-    reading: Reading | None = None,
-) -> int:
+def run_app(request: OpenRequest) -> int:
     """Open a topic and run until the author quits.
 
     A file of prompts opens the topic beside it, which is made if missing. Without any it is the
     only topic of the folder, else the last session, else the sample.
 
-    `metrics` are shown beside the built-in rates; `reading` is as in `Workspace.open`. Returns the
-    exit code. Raises what `open_or_start` raises: for the topic before the screen is touched, for
-    prompts once the first screen was drawn.
+    Returns the exit code. Raises what `open_or_start` raises: for the topic before the screen is
+    touched, for prompts once the first screen was drawn.
     """
+    topic, prompts = request.topic, request.prompts
     greeting = None
     if last_opened() is None:  # nothing was ever opened here
         greeting = Greeting.TOUR if topic is None else Greeting.HINT
@@ -51,16 +37,15 @@ def run_app(
             greeting = greeting or Greeting.TOPICS
         topic, known = usual_topic()
         prompts = prompts or known
-    config = config or Config()
-    default = config.encoder
     path, given = topic, prompts
 
     def opens() -> Opened:
         from guardtui.app.editing.topic_opening import open_with_engine
         from guardtui.app.guardrails.remote import RemoteOptions
 
-        one = open_with_engine(path, given, encoder, threshold, default, reading)
-        return Opened(one.workspace, one.scanner, remote or RemoteOptions(), metrics, one.threshold)
+        one = open_with_engine(path, given, request)
+        remote = request.remote or RemoteOptions()
+        return Opened(one.workspace, one.scanner, remote, request.metrics, one.threshold)
 
     try:
         now = FirstLook(topic)
@@ -69,7 +54,7 @@ def run_app(
         opening = Opening(now, opens)
     except PromptsGivenError:  # the topic is beside them, or is made
         opening = Opening.of(opens())
-    app = GuardtuiApp(opening, config, greeting=greeting, encoder=encoder)
+    app = GuardtuiApp(opening, request.config, greeting=greeting, encoder=request.encoder)
     run_in_terminal(app)
     left = app.opening.now  # another topic may have been opened since
     if left.unsaved is not None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from guardtui.advice.label_queue import (
     FIRST,
+    FIRST_CHANGE,
     AuditedDifference,
     LabelQueue,
     Question,
@@ -15,7 +19,6 @@ from guardtui.advice.label_queue import (
 )
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.inbox import WhyAsked
-from guardtui.domain.production_rates import score_strata
 
 SIZE = 300
 SCORES = np.linspace(1, 0, SIZE)
@@ -130,18 +133,6 @@ def test_no_chosen_prompt_is_left_when_all_are_labelled() -> None:
     assert queue.next_chosen(0.5) is None
 
 
-def test_verdicts_of_labelled_prompts_alone_are_enough() -> None:
-    queue = LabelQueue(SCORES)
-    while (question := queue.next_audited()) is not None:
-        queue.audit(question.row, bool(BELONGS[question.row]), matched=bool(MATCHES[question.row]))
-    assert queue.rates().coverage.value == pytest.approx(float(MATCHES[BELONGS].mean()))
-
-
-def test_a_label_without_its_verdict_is_an_error_where_verdicts_are_unknown() -> None:
-    with pytest.raises(ValueError, match="no verdict"):
-        LabelQueue(SCORES).audit(0, True)
-
-
 def test_labels_of_an_audit_count_for_a_changed_definition() -> None:
     changed = np.arange(SIZE) < 70
     truth = float((~changed)[~BELONGS].mean())
@@ -192,6 +183,24 @@ def test_the_line_names_the_labels_until_the_interval_is_narrow_and_says_enough(
     assert queue.line == "enough: coverage 0.82 [0.82 – 0.82]"
 
 
+def test_the_labels_until_the_interval_is_narrow_are_predicted_without_jumps() -> None:
+    queue = LabelQueue(SCORES, [MATCHES])
+    totals = []
+    for count in (FIRST, *[5] * 12):
+        label(queue, count)
+        if found := re.search(r"about (\d+) more for ±0\.08$", queue.line):
+            totals.append(queue.audited + int(found[1]))
+    assert len(totals) > 2
+    assert max(abs(after - before) for before, after in pairwise(totals)) <= 40
+
+
+def test_a_change_is_estimated_after_ten_labels() -> None:
+    queue = LabelQueue(SCORES, [MATCHES, np.arange(SIZE) < 60])
+    assert queue.line == "10 more labels until the first estimate"
+    label(queue, FIRST_CHANGE)
+    assert queue.is_estimated
+
+
 def test_the_line_of_two_definitions_names_the_decision() -> None:
     queue = LabelQueue(SCORES, [MATCHES, np.arange(SIZE) < 60])
     label(queue, SIZE)
@@ -219,6 +228,7 @@ def test_a_decision_follows_from_the_interval(
 def test_looks_become_rarer_as_labels_become_many() -> None:
     assert looks(29) == []
     assert looks(41) == [30, 35, 40]
+    assert looks(21, FIRST_CHANGE) == [10, 15, 20]
     assert looks(1_000)[-1] - looks(1_000)[-2] > 40
 
 
@@ -235,5 +245,4 @@ def test_strata_of_ten_thousand_prompts_give_a_queue_of_sixty() -> None:
         chosen = queue.next_chosen(0.95)
         assert chosen is not None
         queue.choose(chosen.row, True)
-    assert len(score_strata(scores)) == 10_000
     assert queue.audited >= 30

@@ -116,6 +116,24 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
     assert re.fullmatch(r"\d+ \([0-9a-f-]{36}\)", revision)
 
 
+def test_prompts_with_a_verdict_in_a_log_are_not_asked_again(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    rows = [{"prompt": text, "triggered": True} for text in (*POSITIVE, "more on tax")]
+    (cloud.folder / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    on = ("--topic", "topic.yaml", "--prompts", "prompts.csv")
+    added = run("inbox", "add", "log.jsonl", *on, "--guardrail", "airs:sandbox", **cloud.all)
+    assert f"recorded as #0, from the log: {len(POSITIVE)} of {COUNT} prompts" in added.err
+    done = run(*NAMED, "--format", "csv", **cloud.all)
+    assert (done.code, cloud.prompts["asked"]["total"]) == (0, len(NEGATIVE))
+    assert f"{len(POSITIVE)} verdicts of production, from a log, are used" in done.err
+    assert f"{len(NEGATIVE)} calls for {len(NEGATIVE)} prompts" in done.err
+    assert "recorded as #0 (keep)" in done.err
+    (recorded,) = iterations(cloud)
+    assert (recorded.by.value, recorded.evaluation.metrics.missing) == ("log and scan", 0)
+    run(*NAMED, "--fresh", **cloud.all)
+    assert cloud.prompts["asked"]["total"] == COUNT + len(NEGATIVE)
+
+
 def test_report_and_exit_code_stay_where_the_session_cannot_be_written(
     cloud: Cloud, run: Run
 ) -> None:

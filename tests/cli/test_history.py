@@ -13,7 +13,10 @@ import pytest
 
 from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 from guardtui.domain.prompt_reading import AS_WRITTEN
+from guardtui.domain.topic import Intent
+from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
+from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
@@ -66,6 +69,19 @@ def listed(run: Run, *words: str) -> list[dict[str, Any]]:
     assert result.code == 0
     iterations: list[dict[str, Any]] = json.loads(result.out)["iterations"]
     return iterations
+
+
+def test_a_session_of_prompts_from_standard_input_is_listed(
+    run: Run, topic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts = Path("t.csv").rename("other.csv")
+    record_evaluation(
+        EvaluatedFiles(topic, None, AS_WRITTEN),
+        LocalScanner("static").evaluate_now(
+            load_topic(topic).topic, load_prompts(prompts, Intent.BLOCK)
+        ),
+    )
+    assert [entry["number"] for entry in listed(run)] == [0]
 
 
 def test_best_definition_that_is_measured_again_is_not_said_to_be_discarded(

@@ -19,12 +19,13 @@ from guardtui.app.experiments.models import ModelAnswering
 from guardtui.app.guardrails.choice import with_guardrail
 from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.app.guardrails.remote import AIRS, ModelOptions, RemoteOptions, at_stored_threshold
+from guardtui.app.scan.record import logged_in_session
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
-from guardtui.domain.verdicts import Triggered
+from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.http.errors import inert
 from guardtui.scanners.airs.scanner import ActiveRevision
 from guardtui.scanners.base import RemoteScanner
@@ -177,7 +178,7 @@ class _Model:
         with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
             scanner: RemoteScanner = options.scanner(cache)
             evaluation = await _asked(
-                scanner, topic, prompts, self._budget, options.title, so_far, models
+                scanner, topic, prompts, self._budget, options.title, so_far, self._topic, models
             )
             return Measured(evaluation)
 
@@ -220,7 +221,9 @@ class _Profile:
         try:
             with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
                 scanner = self._connection.scanner(now, cache=cache)
-                evaluation = await _asked(scanner, topic, prompts, self._budget, self._name, so_far)
+                evaluation = await _asked(
+                    scanner, topic, prompts, self._budget, self._name, so_far, self._topic
+                )
         finally:
             # Counted only now: what was deployed within the budget is measured.
             self._budget.made += probes
@@ -309,13 +312,20 @@ async def _asked(
     budget: CallBudget,
     who: str,
     so_far: SoFar,
+    path: Path,
     models: int = 1,
 ) -> Evaluation:
     """Ask about all prompts without a cached verdict, if the budget allows that.
 
+    Those are not asked that the session of the topic file `path` has verdicts of production on.
     Raises AgentError, nothing asked, and ScannerError; `so_far` gets what was answered.
     """
     known = scanner.known(topic, prompts)
+    guardrail = scanner.settings.guardrail
+    logged = await asyncio.to_thread(logged_in_session, path, guardrail, topic, prompts)
+    onto, rows = (None, None) if logged is None else logged
+    if onto is not None:
+        known |= is_answered(onto.verdicts.triggered)
     texts = prompts.prompts.to_list()
     unknown = {text for text, cached in zip(texts, known.tolist(), strict=True) if not cached}
     budget.require(len(unknown) * models, who)
@@ -323,7 +333,7 @@ async def _asked(
     answered: Evaluation | None = None
     try:
         with remote.handing_over(so_far):
-            answered = await remote.evaluate_rows(topic, prompts)
+            answered = await remote.evaluate_rows(topic, prompts, rows, onto)
         return answered
     finally:
         answered = answered or remote.so_far()

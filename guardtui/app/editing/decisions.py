@@ -35,6 +35,8 @@ _RECORDERS = {
     Recorder.APP: "another window",
     Recorder.COMMAND: "a command",
     Recorder.AGENT: "an agent",
+    Recorder.LOG: "labels of a log",
+    Recorder.COMPLETED_LOG: "a scan after labels of a log",
 }
 
 
@@ -203,7 +205,7 @@ class Decisions:
                 return True
             text = (
                 f"{self._connections.who} has not scanned this definition: the screen shows the "
-                "embedded engine's preview."
+                "engine's figures."
             )
             first = ("s", "scan", "Scan it first")
         elif text := missing_text(evaluation):

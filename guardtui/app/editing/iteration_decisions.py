@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from guardtui.app.editing.deciding import against_discarding, missing_text, not_shown, other_measure
+from guardtui.app.editing.deciding import (
+    against_discarding,
+    missing_text,
+    not_shown,
+    other_measure,
+    over_limits,
+)
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import PromptSet
@@ -103,6 +109,11 @@ class IterationDecisions:
         anyway = "--anyway keeps it as it is"
         if self._by_agent:
             evaluate, anyway = "the same evaluation", "an agent cannot keep it as it is"
+        if text := over_limits(iteration.evaluation.topic):
+            raise HistoryError(
+                f"{path}: #{iteration.number} is not kept: {text}\n"
+                f"  bring the definition within the limits; {anyway}"
+            )
         if text := missing_text(iteration.evaluation):
             raise IncompleteError(
                 f"{path}: #{iteration.number} is not kept: {text}\n"

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from guardtui.app.open_request import OpenRequest
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import badge
 from guardtui.domain.operating_point import BY_HAND, Wanted
@@ -111,27 +112,18 @@ class OpenedTopic:
     threshold: Wanted
 
 
-def open_with_engine(
-    topic: Path,
-    prompts: Path | None,
-    encoder: str | None,
-    threshold: Wanted,
-    default: str,
-    reading: Reading | None,
-) -> OpenedTopic:
-    """Open a topic as `open_or_start` does, load its engine meanwhile, and remember it. Blocks.
-
-    `encoder` and `threshold` are those requested, None for those of the topic, or else `default`.
-    """
+def open_with_engine(topic: Path, prompts: Path | None, request: OpenRequest) -> OpenedTopic:
+    """Open a topic as `open_or_start` does, load its engine meanwhile, and remember it. Blocks."""
+    encoder, default = request.encoder, request.config.encoder
     usual = LocalScanner(encoder or default)
     with ThreadPoolExecutor(1) as pool:
         pool.submit(usual.load)  # takes as long as reading the prompts
-        workspace = open_or_start(topic, prompts, reading)
+        workspace = open_or_start(topic, prompts, request.reading)
     remember_opened(workspace)
     return OpenedTopic(
         workspace,
-        choose_scanner(workspace, encoder, threshold, default, usual),
-        threshold or wanted_threshold(workspace.store.settings()),
+        choose_scanner(workspace, encoder, request.threshold, default, usual),
+        request.threshold or wanted_threshold(workspace.store.settings()),
     )
 
 

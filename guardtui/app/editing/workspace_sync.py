@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from guardtui.app.context import Context
+from guardtui.app.labels.inbox import keep_relabelled
 from guardtui.app.ports import Confirm
 from guardtui.app.problems import problems_shown
 from guardtui.app.state import EditKind, with_session
@@ -165,11 +166,15 @@ class WorkspaceSync:
         """Write an edit of the prompts to their file, or undo the last one (None)."""
         async with self._editing_prompts:
             with problems_shown(self._author):
+                workspace = self._workspace
+                before = workspace.prompts
                 if edit is None:
-                    done = await asyncio.to_thread(self._workspace.undo_prompts)
+                    done = await asyncio.to_thread(workspace.undo_prompts)
                 else:
-                    done = await asyncio.to_thread(self._workspace.edit_prompts, edit)
+                    done = await asyncio.to_thread(workspace.edit_prompts, edit)
                 self._author.notify(done or "No edit of the prompts to undo.")
+                path, after = workspace.prompts_path, workspace.prompts
+                await asyncio.to_thread(keep_relabelled, path, before, after)
             self._publish()
 
     async def take_labels(self) -> None:
@@ -178,6 +183,23 @@ class WorkspaceSync:
             with problems_shown(self._author):
                 await asyncio.to_thread(self._workspace.reread_prompts)
             self._publish()
+
+    async def replace(self, topic: Topic, taken_out: frozenset[int]) -> bool:
+        """Replace the definition and remove prompts from their file; both are shown at once.
+
+        Returns False, with a message and without any change, if the file cannot be written.
+        """
+        async with self._editing_prompts:
+            if taken_out:
+                done = ""
+                with problems_shown(self._author):
+                    done = await asyncio.to_thread(self._workspace.edit_prompts, Remove(taken_out))
+                if not done:
+                    return False
+            self._workspace.session.edit(topic)
+            self._workspace.session.end_group()
+            self._publish()
+        return True
 
     async def offer_to_take_out(self, before: Topic, after: Topic) -> None:
         """Offer to remove prompts that an edit made examples: they would always match."""

@@ -13,11 +13,12 @@ from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.experiment import Experiment, fewest_of_a_class
-from guardtui.advice.experiment_candidates import best_edits, with_subsets
+from guardtui.advice.experiment_candidates import EDITS, best_edits, with_subsets
 from guardtui.advice.objective import OwnPrompts, Stopped
 from guardtui.advice.splits import SplitError, split_by_column
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, should_trigger
+from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import LABELS_AT_LEAST, at_threshold
 from guardtui.domain.prompts import PromptSet
@@ -53,6 +54,17 @@ class Calls:
     def expected(self) -> int:
         """The middle between the fewest and the most."""
         return (self.least + self.most) // 2
+
+
+def experiment_step(prompts: PromptSet, who: str) -> str:
+    """Return an experiment on the guardrail `who` as a next step in words.
+
+    The calls are those of as many edits as the engine has at most.
+    """
+    rows = np.ones((EDITS, len(prompts)), bool)
+    order = np.arange(len(prompts), dtype=np.intp)
+    least, most = Experiment(rows[0], prompts.expected, rows, order).calls_left()
+    return f"Test up to {EDITS} edits on {who}: about {count_text((least + most) // 2, 'call')}"
 
 
 def gathered(

@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from guardtui.advice.experiment import Ending, Experiment
-from guardtui.advice.experiment_candidates import EDITS
+from guardtui.advice.experiment import Ending
 from guardtui.app.advice.wording_trials import WordingTrials
 from guardtui.app.context import Context
 from guardtui.app.editing.decisions import Decisions
@@ -20,6 +19,7 @@ from guardtui.app.experiments.planning import (
     Calls,
     Design,
     design_of,
+    experiment_step,
     gathered,
     recorded,
     require_labels,
@@ -106,10 +106,7 @@ class Experiments:
 
     @property
     def next_step(self) -> str:
-        """An experiment as a next step in words, without a request; "" if none makes sense.
-
-        The calls are those of as many edits as the engine has at most.
-        """
+        """An experiment as a next step in words, without a request; "" if none makes sense."""
         status, state = self._store.state.experiment, self._store.state
         if self.under_way or not self.guardrails.is_named:
             return ""
@@ -118,13 +115,7 @@ class Experiments:
             return f"Go on with the experiment on {who}: {calls_text(status)}"
         key = (state.topic, state.prompts, who, len(state.iterations))
         if self._estimated[0] != key:
-            prompts = state.prompts
-            rows = np.ones((EDITS, len(prompts)), bool)
-            order = np.arange(len(prompts), dtype=np.intp)
-            least, most = Experiment(rows[0], prompts.expected, rows, order).calls_left()
-            calls = (least + most) // 2
-            text = f"Test up to {EDITS} edits on {who}: about {count_text(calls, 'call')}"
-            self._estimated = key, text
+            self._estimated = key, experiment_step(state.prompts, who)
         return self._estimated[1]
 
     async def unfinished(self) -> str:

@@ -89,6 +89,7 @@ class ScanRequest:
 class ScanCost:
     """Prompts of a scan and how many are cached; the same for the likely changes.
 
+    `logged` further prompts have a verdict of production, from a log, and are not asked.
     `rate` is in prompts a second, None if unknown; `expense` is the usage of a judge's call, None
     if calls are free.
     """
@@ -100,6 +101,7 @@ class ScanCost:
     rate: float | None
     epochs: int = 1
     expense: CallExpense | None = None
+    logged: int = 0
 
     def calls(self, prompts: int, known: int) -> int:
         """Return the number of calls for `prompts` prompts of which `known` are cached."""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from guardtui.app.scan.record import iteration_of
+from guardtui.app.scan.record import iteration_of, logged_of
+from guardtui.domain.comparison import verdicts_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompt_reading import Reading
@@ -55,7 +56,11 @@ def record_evaluation(
         store.keep_template(*files.template)
     iterations = store.iterations()
     session = Session(evaluation.topic, iterations)
-    known = _agreeing(iterations, evaluation) or iteration_of(session, evaluation)
+    known = (
+        _agreeing(iterations, evaluation)
+        or iteration_of(session, evaluation)
+        or logged_of(iterations, evaluation)
+    )
     if known is None:
         first = is_first_complete(evaluation, iterations) and _is_own(files, evaluation)
         decision = Decision.KEEP if first else Decision.UNDECIDED
@@ -63,13 +68,14 @@ def record_evaluation(
             session.next_iteration(evaluation, decision, now()), forecast=forecast, by=by
         )
         return store.add_iteration(planned, first=first), True
-    verdicts = known.evaluation.verdicts
+    verdicts = verdicts_for(known.evaluation, evaluation.keys)
     more = is_answered(evaluation.verdicts.triggered) & ~is_answered(verdicts.triggered)
     if not more.any():
         return known, False
     merged = replace(evaluation, verdicts=verdicts.completed(evaluation.verdicts))
     first = _is_own(files, evaluation)
-    return store.complete_iteration(replace(known, evaluation=merged), first=first), True
+    completed = replace(known, evaluation=merged, by=known.by.completed)
+    return store.complete_iteration(completed, first=first), True
 
 
 def _is_own(files: EvaluatedFiles, evaluation: Evaluation) -> bool:

@@ -31,7 +31,7 @@ from guardtui.domain.topic import Topic, describe_changes
 from guardtui.files.inputs import load_inputs
 from guardtui.files.profile_files import files_of
 from guardtui.reports.base import ReportInput
-from guardtui.reports.formats import load_writer
+from guardtui.reports.formats import WITH_NEXT_STEP, load_writer
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import Companions, kept_path, load_companions
 from guardtui.session.evaluation_refs import (
@@ -153,6 +153,7 @@ def _report(
         begin=None if rounds is None else rounds.begin,
         guardrail_words=request.guardrail_words,
     )
+    job = _with_logged(request, run, job)
     evaluation, fit = _evaluated(request, run, job)
     say_notes(prompts, evaluation)
     forecast, engine = None, run.engine or LocalScanner()
@@ -164,8 +165,8 @@ def _report(
     recorded, is_new = _record(request, run, evaluation, prompts, forecast)
     iteration = None if recorded is None else recorded.number
     number = None if named is None else named.number
-    in_brief = any(output.format_name == "brief" for output in outputs)
-    session = _session(request, evaluation, prompts) if in_brief else None
+    told = any(output.format_name in WITH_NEXT_STEP for output in outputs)
+    session = _session(request, evaluation, prompts) if told else None
     if named is None and session is not None:
         baseline = session.baseline
         if iteration is not None:
@@ -180,6 +181,7 @@ def _report(
         baseline=before,
         comparison=comparison,
         figures=own_figures(metrics, evaluation, prompts, comparison),
+        iterations=() if session is None else session.iterations,
         changes=describe_changes(before.topic, topic) if before else (),
         profile=evaluation.settings.guardrail.profile,
         baseline_number=number,
@@ -196,7 +198,7 @@ def _report(
         iteration=iteration,
         doubt="" if run.doubt is None else f"{capitalized(run.doubt.text)}.",
     )
-    if not in_brief or request.more is not None:
+    if not told or request.more is not None:
         return report
     from guardtui.app.briefing import CommandWords, with_ideas, with_next_command
 
@@ -319,6 +321,25 @@ def _rows_in_doubt(
         f"{guardrail_text(guardrail.settings)}; the others are not asked"
     )
     return rows
+
+
+def _with_logged(request: EvalRequest, run: ScanRun, job: ScanJob) -> ScanJob:
+    """Return the job without the prompts whose verdicts a log of production has, if any.
+
+    All are asked with --fresh, in several epochs, and in a check of likely flips.
+    """
+    if not run.remote or request.options.fresh or job.epochs is not None or job.begin is not None:
+        return job
+    from guardtui.app.scan.record import logged_in_session
+
+    known = logged_in_session(job.topic_path, run.guardrail, job.topic, job.prompts)
+    if known is None:
+        return job
+    logged, rest = known
+    rows = rest if job.rows is None else job.rows[np.isin(job.rows, rest)]
+    count = count_text(logged.metrics.total, "verdict")
+    note(f"{count} of production, from a log, are used: --fresh asks again")
+    return replace(job, rows=rows, onto=logged)
 
 
 def _companions(request: EvalRequest, topic: Topic) -> Companions:

@@ -55,8 +55,9 @@ class PlainAuthor:
         write(display_text(text.rstrip("\n"), newlines=True) + "\n")
 
     def fail(self, problem: str, code: int = diagnostics.Exit.BAD_INPUT) -> None:
-        """Write an error; unless a person reads it, it decides the exit code."""
-        diagnostics.error(problem)
+        """Write an error unless it is ""; if no person reads it, it decides the exit code."""
+        if problem:
+            diagnostics.error(problem)
         if not self.is_typing:
             self.exit_code = max(self.exit_code, code)
 
@@ -128,7 +129,8 @@ def _answered(author: PlainAuthor, asked: ChooseAnswer) -> str | None:
 
 def _chosen(author: PlainAuthor, asked: Choose) -> str | None:
     numbers = [(str(number), name) for number, name in enumerate(asked.names, 1)]
-    answer = author.choose(asked.title, [*numbers, _CANCEL])
+    shown = [(number, display_text(name)) for number, name in numbers]
+    answer = author.choose(asked.title, [*shown, _CANCEL])
     return dict(numbers).get(answer or "")
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from guardtui.app.advice.ideas import Idea, IdeaKind
 from guardtui.app.editing.new_topic import unwritable
-from guardtui.app.guardrails.choice import GuardrailRequest
-from guardtui.app.guardrails.named import ENGINE
-from guardtui.app.ports import Choose
+from guardtui.app.ports import Confirm
 from guardtui.app.reporting import ReportRequest
 from guardtui.app.services import Services
 from guardtui.app.task_jobs import TaskJobs
 from guardtui.cli.diagnostics import Exit, InputError, warn
 from guardtui.cli.plain.author import ANSWERS, PlainAuthor
-from guardtui.cli.plain.texts import KINDS, PAGE, Mistakes, figures_text, ideas_text
+from guardtui.cli.plain.texts import KINDS, NOTHING, PAGE, Mistakes, figures_text, ideas_text
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.text import did_you_mean, display_start
+from guardtui.domain.text import did_you_mean, display_start, display_text
 from guardtui.domain.topic import (
     EXAMPLES_AT_MOST,
     Topic,
@@ -29,18 +26,11 @@ from guardtui.domain.topic import (
 from guardtui.files.command_lines import command_line
 from guardtui.reports.formats import report_formats
 
-
-@dataclass(frozen=True, slots=True)
-class _Command:
-    """A command: its arguments, what it does, and the method that gets the rest of the line."""
-
-    arguments: str
-    about: str
-    run: Callable[[PlainCommands, str], Awaitable[None]]
+_ALL = 10**6  # characters of a prompt that is shown whole
 
 
 class PlainCommands:
-    """Runs commands on the services of one topic."""
+    """Runs commands on the services of one topic; each gets the rest of its line."""
 
     def __init__(self, services: Services, author: PlainAuthor, jobs: TaskJobs) -> None:
         self._services, self._author, self._jobs = services, author, jobs
@@ -51,150 +41,137 @@ class PlainCommands:
         """Run the command of a line; what goes wrong is an error of the author."""
         word, _, rest = line.partition(" ")
         try:
-            command = COMMANDS.get(word.lower())
-            if command is None and line.lower() in ANSWERS:
+            if line.lower() in ANSWERS:
                 self._author.say("Nothing was asked.")
-                return
-            if command is None:
-                shown = display_start(word, 60)
-                raise InputError(
-                    f"unknown command '{shown}'{did_you_mean(word.lower(), COMMANDS)}\n"
-                    "  help lists the commands"
-                )
-            await command.run(self, rest.strip())
+            elif (command := COMMANDS.get(word.lower())) is not None:
+                await command[2](self, rest.strip())
+            else:
+                near = did_you_mean(word.lower(), [*COMMANDS, "quit"])
+                problem = f"unknown command '{display_start(word, 60)}'{near}"
+                raise InputError(f"{problem}\n  help lists the commands")
         except GuardtuiError as problem:
             self._author.fail(str(problem))
+
+    def _say_figures(self) -> None:
+        self._author.say(figures_text(self._services, whole=False))
 
     # --- the definition -------------------------------------------------------------------
 
     async def name(self, text: str) -> None:
         """Write the name."""
-        await self._write("name", text)
+        await self._edit({"name": _written("name", text)})
 
     async def description(self, text: str) -> None:
         """Write the description."""
-        await self._write("description", text)
-
-    async def _write(self, field: str, text: str) -> None:
-        if not text:
-            raise InputError(f"{field}: no text\n  write it on the same line: {field} TEXT")
-        if problem := unwritable(text, f"{field}: it "):
-            raise InputError(problem)
-        await self._edit(self._services.state.topic.model_copy(update={field: text}))
+        await self._edit({"description": _written("description", text)})
 
     async def example(self, rest: str) -> None:
-        """Write, add or remove an example."""
+        """Write, add or remove an example; its text may be a listed row."""
         number, _, text = rest.partition(" ")
-        text, examples = text.strip(), list(self._services.state.topic.examples)
+        text, examples = text.strip(), [*self._services.state.topic.examples]
         highest = min(len(examples) + (text != "-"), EXAMPLES_AT_MOST)
-        index = _number(number, highest, "example")
+        index = _number(number, highest, "example", "write its number first")
         if text.startswith("#") and text[1:].isdecimal():
-            text = self._prompt(text[1:])
-        if not text:
-            raise InputError(f"example {index}: no text\n  write it on the same line, or - removes")
-        if problem := unwritable(text, f"example {index}: it "):
-            raise InputError(problem)
-        examples[index - 1 : index] = [] if text == "-" else [text]
-        await self._edit(
-            self._services.state.topic.model_copy(update={"examples": tuple(examples)})
-        )
+            mistakes, row = self._row(text[1:])
+            text = mistakes.prompt(row)
+        replaced = [] if text == "-" else [_written(f"example {index}", text)]
+        examples[index - 1 : index] = replaced
+        await self._edit({"examples": tuple(examples)})
 
-    def _prompt(self, number: str) -> str:
-        """Return the text of a listed prompt. Raises InputError."""
-        mistakes = self._mistakes
-        count = 0 if mistakes is None else len(mistakes.rows)
-        index = _number(number, count, "#", "mistakes lists prompts with numbers")
-        prompt = None if mistakes is None else mistakes.prompt(index - 1)
-        if prompt is None:
-            raise InputError(f"#{number}: its text is unknown\n  name another row")
-        return prompt
+    def _row(self, number: str) -> tuple[Mistakes, int]:
+        """Return the index of a listed row. Raises InputError."""
+        mistakes, remedy = self._mistakes, "mistakes lists prompts with numbers"
+        if mistakes is None or not mistakes.rows:
+            raise InputError(f"row {number}: no prompts are listed\n  {remedy}")
+        return mistakes, _number(number, len(mistakes.rows), "row", remedy) - 1
 
-    async def _edit(self, after: Topic) -> None:
+    async def _edit(self, fields: Mapping[str, object]) -> None:
         before = self._services.state.topic
+        after = before.model_copy(update=dict(fields))
         if not self._services.editing.replace(after):
             self._author.say("No change.")
             return
         await self._services.sync.offer_to_take_out(before, after)
-        await self._say_changes(before)
+        await self._edited(before)
 
-    async def _say_changes(self, before: Topic) -> None:
-        """Say what was edited, the limits that are exceeded, and the figures."""
+    async def _edited(self, before: Topic, verb: str = "Edited") -> None:
+        """Say what was edited, which limits are exceeded, and the figures."""
         await self._jobs.finished()
         topic = self._services.state.topic
-        self._author.say(f"Edited: {', '.join(describe_changes(before, topic)) or 'nothing'}.")
+        self._author.say(f"{verb}: {', '.join(describe_changes(before, topic)) or 'nothing'}.")
         for problem in violations(topic):
             warn(f"{problem.message}: the guardrail refuses it")
-        self._author.say(figures_text(self._services, whole=False))
+        self._say_figures()
 
     async def undo(self, _: str) -> None:
         """Undo the last edit."""
-        await self._step("Undone", self._services.editing.undo())
+        before = self._services.state.topic
+        self._services.editing.undo()
+        await self._edited(before, "Undone")
 
     async def redo(self, _: str) -> None:
         """Redo an undone edit."""
-        await self._step("Redone", self._services.editing.redo())
-
-    async def _step(self, verb: str, changes: tuple[str, ...]) -> None:
-        if not changes:
-            self._author.say("There is no such edit.")
-            return
-        self._author.say(f"{verb}: {', '.join(changes)}.")
-        await self._jobs.finished()
-        self._author.say(figures_text(self._services, whole=False))
+        before = self._services.state.topic
+        self._services.editing.redo()
+        await self._edited(before, "Redone")
 
     # --- what is known of it --------------------------------------------------------------
 
     async def show(self, _: str) -> None:
-        """Show definition and figures."""
-        topic = self._services.state.topic
+        """Show the definition, its figures, and what was edited."""
         workspace = self._services.workspace
         edit = f"edit: {', '.join(workspace.changes) or 'unchanged'}"
         file = f"file: {'unsaved edits' if workspace.unsaved else 'saved'}"
-        self._author.say("\n".join([*definition_lines(topic), edit, file]))
+        fields = map(display_text, definition_lines(self._services.state.topic))
+        self._author.say("\n".join([*fields, edit, file]))
         self._author.say("\n" + figures_text(self._services, whole=True))
 
     async def mistakes(self, rest: str) -> None:
-        """List mistakes, or show one."""
-        known, word = self._mistakes, rest.lower()
+        """List prompts with numbers, or show one."""
+        word, evaluation = rest.lower(), self._services.state.evaluation
         if word.isdecimal():
-            count = 0 if known is None else len(known.rows)
-            index = _number(word, count, "mistakes", "mistakes without a number lists them")
-            self._author.say("" if known is None else known.whole_line(index - 1))
+            mistakes, row = self._row(word)
+            self._author.say(mistakes.line(row, _ALL))
             return
-        if word == "more":
-            if known is None or self._listed >= len(known.rows):
-                self._author.say("There are no more.")
-                return
-        elif word and word not in KINDS:
+        if word not in ("", "more", *KINDS):
+            near = did_you_mean(word, KINDS)
             raise InputError(
-                f"mistakes: '{display_start(rest, 60)}' is no kind{did_you_mean(word, KINDS)}\n"
+                f"mistakes: '{display_start(rest, 60)}' is no kind{near}\n"
                 f"  write one of {', '.join(KINDS)}, the number of a row, or more"
             )
-        else:
-            known = self._mistakes = Mistakes.of(self._services, [word] if word else ["fp", "fn"])
+        if evaluation is None:
+            self._author.say(NOTHING)
+            return
+        if word != "more" or self._mistakes is None:
+            kinds = [word] if word in KINDS else ["fp", "fn"]
+            self._mistakes = Mistakes.of(self._services, evaluation, kinds)
+            self._author.say(f"{self._mistakes.title}.")
             self._listed = 0
-            self._author.say("Nothing is evaluated yet." if known is None else f"{known.title}.")
-        if known is not None and known.rows:
-            self._author.say("\n".join(known.lines(self._listed)))
-            self._listed += PAGE
+        lines = self._mistakes.page(self._listed)
+        self._listed += PAGE
+        if lines or word == "more":
+            self._author.say("\n".join(lines) or "There are no more.")
 
     # --- the next step --------------------------------------------------------------------
 
     async def next(self, _: str) -> None:
-        """Show the ideas."""
-        ideas = await self._services.ideas.current()
-        self._author.say(ideas_text(ideas))
+        """Show the best next steps."""
+        self._author.say(ideas_text(await self._services.ideas.current()))
 
     async def take(self, rest: str) -> None:
-        """Take the best idea, or another one."""
+        """Take one of them, the best by default."""
         ideas = await self._services.ideas.current()
         if not ideas.ranked:
             self._author.say(f"{ideas.note}.")
             return
-        idea = ideas.ranked[_number(rest or "1", len(ideas.ranked), "take") - 1]
+        number = _number(rest or "1", len(ideas.ranked), "take", "next lists the steps")
+        idea = ideas.ranked[number - 1]
         if idea.proposal is not None:
-            await self._services.ideas.take(ideas.topic, idea.proposal)
-            await self._say_changes(ideas.topic)
+            preview = await self._services.previews.measure(idea.proposal.topic)
+            self._author.say("\n".join(preview.lines))
+            if await self._author.ask(Confirm("Take this edit?", "Take", "Cancel")):
+                await self._services.previews.take(preview)
+                await self._edited(preview.current)
         elif idea.kind is IdeaKind.CHECK:
             self._services.scans.check_flips()
             await self._scanned()
@@ -205,6 +182,8 @@ class PlainCommands:
         """Return the command that takes a step which is no edit."""
         workspace = self._services.workspace
         topic, prompts = workspace.topic_file.path, workspace.prompts_path
+        if idea.kind is IdeaKind.MISTAKES:
+            return "mistakes lists them; example 4 #1 makes the first one an example"
         if idea.kind in (IdeaKind.LABEL, IdeaKind.ADD_PROMPTS):
             return f"add labelled rows to {prompts}, or: guardtui inbox --help"
         command = command_line("guardtui", "refine", topic, "--prompts", prompts)
@@ -214,49 +193,36 @@ class PlainCommands:
     # --- decisions, scans, reports --------------------------------------------------------
 
     async def keep(self, _: str) -> None:
-        """Keep the definition."""
+        """Record the definition as kept, and save it."""
         await self._services.decisions.keep()
-        await self._scanned(quiet=True)
+        await self._jobs.finished()
+        if self._services.state.scan is not None:  # the author wanted a scan first
+            await self._scanned()
 
     async def discard(self, _: str) -> None:
-        """Discard the definition, and go back to the best one."""
+        """Go back to the best definition."""
         before = self._services.state.topic
         await self._services.decisions.discard()
         if self._services.state.topic != before:
-            await self._say_changes(before)
+            await self._edited(before)
 
     async def scan(self, _: str) -> None:
-        """Scan with the guardrail, which is chosen first if none is."""
+        """Ask the guardrail about every prompt."""
         if reason := self._services.guardrails.refusal:
-            self._author.say(reason)
-            if not await self._choose_guardrail():
-                self._author.say("The engine has measured this definition:")
-                self._author.say(figures_text(self._services, whole=False))
-                return
-        self._services.scans.scan()
+            self._author.say(f"{reason}\nTo scan, start with --guardrail NAME. By the engine:")
+        else:
+            self._services.scans.scan()
         await self._scanned()
 
-    async def _choose_guardrail(self) -> bool:
-        """Let the author choose what scans; return whether it is another than the engine."""
-        offer = await self._services.guardrails.offer()
-        if offer.problem:
-            warn(offer.problem)
-        titles = [one.title or one.configuration.subject for one in offer.guardrails]
-        title = await self._author.ask(Choose("Guardrail", tuple(titles)))
-        if title is None:
-            return False
-        chosen = offer.guardrails[titles.index(title)]
-        await self._services.guardrails.choose(GuardrailRequest(chosen))
-        return chosen.kind != ENGINE.kind
-
-    async def _scanned(self, *, quiet: bool = False) -> None:
-        """Wait for the end of a scan, and say what came of it; `quiet` if there was none."""
+    async def _scanned(self) -> None:
+        """Wait for the end of a scan, and say what came of it."""
         await self._jobs.finished()
         status = self._services.state.scan
         if status is not None and status.problem:
-            self._author.fail(f"{status.who} {status.step}", Exit.NOT_COMPLETED)
-        if status is not None or not quiet:
-            self._author.say(figures_text(self._services, whole=False))
+            # Other problems were messages already.
+            stopped = f"{status.who} {status.step}" if status.stopped else ""
+            self._author.fail(stopped, Exit.NOT_COMPLETED)
+        self._say_figures()
 
     async def export(self, rest: str) -> None:
         """Write a report."""
@@ -269,14 +235,13 @@ class PlainCommands:
             )
         if not file:
             raise InputError(f"export {name}: no file\n  write export {name} FILE")
-        evaluation = await self._services.preview.current()
+        evaluation, reporting = await self._services.preview.current(), self._services.reporting
         if evaluation is None:
             return
-        reporting = self._services.reporting
         subject = reporting.subjects(evaluation)[0]
-        request = ReportRequest(name, subject, str(Path.cwd() / Path(file).expanduser()))
         path = await reporting.deliver(
-            lambda request: reporting.report(evaluation, request.subject), request
+            lambda request: reporting.report(evaluation, request.subject),
+            ReportRequest(name, subject, str(Path.cwd() / Path(file).expanduser())),
         )
         if path is not None:
             self._author.say(f"Written: {path}")
@@ -285,45 +250,43 @@ class PlainCommands:
 
     async def help(self, _: str) -> None:
         """List the commands."""
-        usages = {f"{name} {one.arguments}".strip(): one.about for name, one in COMMANDS.items()}
+        usages = {f"{word} {one[0]}".strip(): one[1] for word, one in COMMANDS.items()}
+        usages["quit"] = "end; edits that are not kept come back"
         width = max(map(len, usages))
-        lines = [f"{usage:<{width}}  {about}" for usage, about in usages.items()]
-        self._author.say("\n".join([*lines, _END]))
+        self._author.say("\n".join(f"{one:<{width}}  {about}" for one, about in usages.items()))
 
 
-def _number(text: str, highest: int, what: str, remedy: str = "") -> int:
+def _written(field: str, text: str) -> str:
+    """Return the text of a field. Raises InputError for one that cannot be saved."""
+    if not text:
+        raise InputError(f"{field}: no text\n  write it on the same line: {field} TEXT")
+    if problem := unwritable(text, f"{field}: it "):
+        raise InputError(problem)
+    return text
+
+
+def _number(text: str, highest: int, what: str, remedy: str) -> int:
     """Return a number from 1 to `highest`. Raises InputError."""
     if text.isdecimal() and len(text) < 9 and 0 < int(text) <= highest:
         return int(text)
     shown = display_start(text, 60)
-    raise InputError(
-        f"{what}: '{shown}' is not a number from 1 to {highest}\n  "
-        + (remedy or "write its number first")
-    )
+    raise InputError(f"{what}: '{shown}' is not a number from 1 to {highest}\n  {remedy}")
 
 
-COMMANDS = {
-    "name": _Command("TEXT", "write the name", PlainCommands.name),
-    "description": _Command("TEXT", "write the description", PlainCommands.description),
-    "example": _Command(
-        "N TEXT|#ROW|-",
-        "write or add an example, take the prompt of a listed row, or remove it",
-        PlainCommands.example,
-    ),
-    "undo": _Command("", "undo the last edit", PlainCommands.undo),
-    "redo": _Command("", "redo it", PlainCommands.redo),
-    "show": _Command("", "the definition, its figures, and what was edited", PlainCommands.show),
-    "mistakes": _Command(
-        "[fp|fn|broke|fixed|failed|more|ROW]", "list prompts, or show one", PlainCommands.mistakes
-    ),
-    "next": _Command("", "the best next steps", PlainCommands.next),
-    "take": _Command("[N]", "take one of them, the best by default", PlainCommands.take),
-    "keep": _Command("", "record the definition, and save it", PlainCommands.keep),
-    "discard": _Command("", "go back to the best definition", PlainCommands.discard),
-    "scan": _Command("", "ask the guardrail about every prompt", PlainCommands.scan),
-    "export": _Command("FORMAT FILE", "write a report", PlainCommands.export),
-    "help": _Command("", "list the commands", PlainCommands.help),
+COMMANDS: Mapping[str, tuple[str, str, Callable[[PlainCommands, str], Awaitable[None]]]] = {
+    "name": ("TEXT", "write the name", PlainCommands.name),
+    "description": ("TEXT", "write the description", PlainCommands.description),
+    "example": ("N TEXT|#ROW|-", "write, add or remove an example", PlainCommands.example),
+    "undo": ("", "undo the last edit", PlainCommands.undo),
+    "redo": ("", "redo an undone edit", PlainCommands.redo),
+    "show": ("", "the definition, its figures, and what was edited", PlainCommands.show),
+    "mistakes": ("[KIND|more|ROW]", f"list prompts: {', '.join(KINDS)}", PlainCommands.mistakes),
+    "next": ("", "the best next steps", PlainCommands.next),
+    "take": ("[N]", "take one of them, the best by default", PlainCommands.take),
+    "keep": ("", "record the definition as kept, and save it", PlainCommands.keep),
+    "discard": ("", "go back to the best definition", PlainCommands.discard),
+    "scan": ("", "ask the guardrail about every prompt", PlainCommands.scan),
+    "export": ("FORMAT FILE", "write a report", PlainCommands.export),
+    "help": ("", "list the commands", PlainCommands.help),
 }
-"""The commands by their word; `quit` ends the loop."""
-
-_END = "quit, or the end of the input: edits that are not kept come back when the topic is opened"
+"""Arguments, purpose and method of each command; `quit` ends the loop."""

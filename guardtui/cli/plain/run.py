@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import Coroutine, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Coroutine
+from typing import Any
 
 from guardtui.app.editing.topic_opening import OpenedTopic, open_with_engine
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.leaving import UnsavedError, exit_report, files_text
+from guardtui.app.open_request import OpenRequest
 from guardtui.app.services import Services
 from guardtui.app.task_jobs import TaskJobs
 from guardtui.cli import diagnostics, signals
@@ -20,54 +20,35 @@ from guardtui.cli.plain.author import PlainAuthor
 from guardtui.cli.plain.commands import PlainCommands
 from guardtui.cli.plain.texts import figures_text
 from guardtui.cli.progress import progress_text
-from guardtui.config import Config
 from guardtui.session.recent_topics import usual_topic
 from guardtui.session.store import StoreError
-
-if TYPE_CHECKING:
-    from guardtui.domain.operating_point import Wanted
-    from guardtui.domain.prompt_reading import Reading
-    from guardtui.session.own_metrics import OwnMetric
 
 _POLL = 0.25
 _SAID_EVERY = 4.0
 """Seconds between two lines of progress."""
 
 
-def run_plain(
-    topic: Path | None,
-    prompts: Path | None,
-    encoder: str | None,
-    threshold: Wanted,
-    config: Config | None = None,
-    remote: RemoteOptions | None = None,
-    metrics: Sequence[OwnMetric] = (),
-    reading: Reading | None = None,
-) -> int:
+def run_plain(request: OpenRequest) -> int:
     """Open a topic as the app does, and run commands until the author quits; the exit code.
 
-    Raises what `open_with_engine` raises, `UnsavedError` if the draft cannot be kept, and
+    Raises what `open_or_start` raises, `UnsavedError` if the draft cannot be kept, and
     KeyboardInterrupt.
     """
+    topic, prompts = request.topic, request.prompts
     if topic is None:
         topic, known = usual_topic()
         prompts = prompts or known
-    default = (config or Config()).encoder
-    opened = open_with_engine(topic, prompts, encoder, threshold, default, reading)
+    if sys.stderr and sys.stderr.isatty():
+        diagnostics.note(f"Opening {topic} …")  # the encoder takes a while
+    opened = open_with_engine(topic, prompts, request)
     with asyncio.Runner() as runner:
-        return PlainRun(runner, opened, remote or RemoteOptions(), metrics).run()
+        return PlainRun(runner, opened, request).run()
 
 
 class PlainRun:
     """The commands of one topic; the event loop runs while a command does."""
 
-    def __init__(
-        self,
-        runner: asyncio.Runner,
-        opened: OpenedTopic,
-        remote: RemoteOptions,
-        metrics: Sequence[OwnMetric],
-    ) -> None:
+    def __init__(self, runner: asyncio.Runner, opened: OpenedTopic, request: OpenRequest) -> None:
         self._runner, self._author = runner, PlainAuthor()
         # Edits are measured when the author asks for the next step. Metrics may never end.
         self._jobs = TaskJobs(idle=("ideas",), beside=("measured", "figures"))
@@ -75,8 +56,8 @@ class PlainRun:
         self._services = Services(
             opened.workspace,
             opened.scanner,
-            remote,
-            metrics,
+            request.remote or RemoteOptions(),
+            request.metrics,
             self._author,
             self._jobs,
             resumed=opened.workspace.resume_draft(),
@@ -90,13 +71,15 @@ class PlainRun:
         """Run commands until the end of the input or `quit`; return the exit code."""
         try:
             self._perform(self._open())
+            if self._author.is_interrupted:
+                raise KeyboardInterrupt
             while (line := self._next_line()) is not None:
                 if line:
                     self._perform(self._command(line))
         finally:
             self._runner.run(self._close())
-        if not self._workspace.draft_is_safe:
-            raise UnsavedError(self._workspace.topic_file.path, self._services.state.topic)
+            if not self._workspace.draft_is_safe:
+                raise UnsavedError(self._workspace.topic_file.path, self._services.state.topic)
         return self._author.exit_code
 
     def _next_line(self) -> str | None:
@@ -105,7 +88,7 @@ class PlainRun:
             line = self._author.read()
         except EOFError:
             return None
-        return None if line.lower() in ("quit", "exit") else line
+        return None if line.lower() == "quit" else line
 
     def _perform(self, work: Coroutine[Any, Any, None]) -> None:
         """Do work of the event loop. Raises KeyboardInterrupt if it ends more than that."""

@@ -1,46 +1,49 @@
-"""What the lines say: a definition, its figures, its mistakes, and the next step."""
+"""What the lines say: the figures of a definition, its mistakes, and the next steps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from guardtui.app.advice.ideas import Ideas
 from guardtui.app.reporting import ReportSubject
 from guardtui.app.services import Services
-from guardtui.app.state import AppState
-from guardtui.domain.comparison import Change
 from guardtui.domain.definition_changes import definition_edits
-from guardtui.domain.document import Depth, Document, Edits, Facts, Section, quoting
+from guardtui.domain.document import (
+    Depth,
+    Document,
+    Edits,
+    Facts,
+    Prompts,
+    Section,
+    quoting,
+)
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import capitalized, count_text
+from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import measured_by
-from guardtui.domain.verdicts import Outcome
 from guardtui.reports import as_text
 from guardtui.reports.base import ReportInput
 from guardtui.reports.forecast import RecordedForecast, RecordedGuardrail, forecast_document
 from guardtui.reports.topic_document import topic_document
-from guardtui.reports.topic_prompts import prompt_line
+from guardtui.reports.topic_prompts import topic_prompts
+
+KINDS = {
+    "fp": "False positives",
+    "fn": "False negatives",
+    "broke": "Regressions",
+    "fixed": "Fixes",
+    "failed": "Without a verdict",
+}
+"""Kinds of prompts that can be listed, and the views of a report that have them."""
 
 PAGE = 20
 """Prompts that are listed at a time."""
 
-_SHOWN = 100  # characters of a prompt in a list
+NOTHING = "Nothing is evaluated yet."
+
 _ALWAYS = frozenset({"rates"})  # of a forecast, whose lead has no figures
 _WHOLE = _ALWAYS | {"metrics", "definition"}
-
-_OUTCOMES = {"fp": Outcome.FP, "fn": Outcome.FN, "failed": Outcome.ERROR}
-_CHANGES = {"broke": Change.REGRESSION, "fixed": Change.FIX}
-KINDS = {
-    "fp": ("false positive", ""),
-    "fn": ("false negative", ""),
-    "broke": ("regression", ""),
-    "fixed": ("fix", "fixes"),
-    "failed": ("prompt without a verdict", "prompts without a verdict"),
-}
-"""Kinds of prompts that can be listed, and their names, with plurals that are not regular."""
+_SHOWN = 100  # characters of a prompt in a list
 
 
 def figures_text(services: Services, *, whole: bool) -> str:
@@ -48,11 +51,16 @@ def figures_text(services: Services, *, whole: bool) -> str:
 
     With the `whole` also the table of rates, and what was edited since the baseline.
     """
-    state = services.state
-    if state.evaluation is None:
-        return "Nothing is evaluated yet."
-    document = _document(services, state, state.evaluation)
-    judgement = services.judgement(state, state.evaluation)
+    state, evaluation = services.state, services.state.evaluation
+    if evaluation is None:
+        return NOTHING
+    if state.forecast is None:
+        document = topic_document(_report(services, evaluation), Depth.FULL)
+    else:
+        known = RecordedGuardrail(state.forecast.grounds.settings, (), state.iterations)
+        forecast = RecordedForecast(known, state.forecast, state.prompts, (), None, None)
+        document = forecast_document(forecast)
+    judgement = services.judgement(state, evaluation)
     shown = _WHOLE if whole else _ALWAYS
     sections = (part for part in document.sections if part.anchor in shown)
     return as_text.write(
@@ -65,75 +73,52 @@ def figures_text(services: Services, *, whole: bool) -> str:
     )
 
 
-def _document(services: Services, state: AppState, evaluation: Evaluation) -> Document:
-    forecast = state.forecast
-    if forecast is None:
-        return topic_document(_report(services, state, evaluation), Depth.FULL)
-    known = RecordedGuardrail(forecast.grounds.settings, (), state.iterations)
-    return forecast_document(RecordedForecast(known, forecast, state.prompts, (), None, None))
-
-
-def _report(services: Services, state: AppState, evaluation: Evaluation) -> ReportInput:
+def _report(services: Services, evaluation: Evaluation) -> ReportInput:
     """Return a report on the shown evaluation, compared as on the screen."""
-    report = services.reporting.report(evaluation, ReportSubject("", ""))
     baseline = services.session.baseline
     return replace(
-        report,
+        services.reporting.report(evaluation, ReportSubject("", "")),
         baseline=None if baseline is None else baseline.evaluation,
         baseline_number=None if baseline is None else baseline.number,
-        comparison=state.comparison,
-        changes=services.workspace.changes,
+        comparison=services.state.comparison,
+        changes=(),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Mistakes:
-    """The listed prompts: `rows` of the report, which are numbered from 1."""
+    """Listed prompts of some kinds; `rows` are numbered from 1."""
 
-    report: ReportInput
-    rows: Sequence[int]
     title: str
+    prompts: Prompts
+    rows: Sequence[int]
 
     @classmethod
-    def of(cls, services: Services, kinds: Sequence[str]) -> Mistakes | None:
-        """Return the prompts of some `KINDS`; None before the first evaluation."""
-        state, evaluation = services.state, services.state.evaluation
-        if evaluation is None:
-            return None
-        rows: list[int] = []
-        counts = []
-        for kind in kinds:
-            if kind in _OUTCOMES:
-                found = np.flatnonzero(evaluation.codes == _OUTCOMES[kind])
-            elif state.comparison is None:
-                found = np.empty(0, np.intp)
-            else:
-                found = np.flatnonzero(state.comparison.changes == _CHANGES[kind])
-            counts.append(count_text(len(found), *KINDS[kind]))
-            rows += found.tolist()
-        measured = as_text.plain(quoting(lambda quote: measured_by(evaluation.settings, quote)))
-        title = f"{measured[:-1]}: {', '.join(counts)}"
-        return cls(_report(services, state, evaluation), rows, title)
+    def of(cls, services: Services, evaluation: Evaluation, kinds: Sequence[str]) -> Mistakes:
+        """Return the prompts of these `KINDS`."""
+        prompts = topic_prompts(_report(services, evaluation))
+        views = {view.title: view.rows or () for view in prompts.views}
+        chosen = {KINDS[kind].lower(): views.get(KINDS[kind], ()) for kind in kinds}
+        counts = ", ".join(f"{name} ({len(rows)})" for name, rows in chosen.items())
+        guardrail = quoting(lambda quote: measured_by(evaluation.settings, quote))
+        rows = [row for view in chosen.values() for row in view]
+        return cls(f"{as_text.plain(guardrail)[:-1]}: {counts}", prompts, rows)
 
-    def lines(self, start: int) -> list[str]:
-        """Return a page of numbered lines, from the row of this index."""
-        shown = range(start, min(start + PAGE, len(self.rows)))
-        lines = [f"{index + 1}. {self._line(index, _SHOWN)}" for index in shown]
-        if left := len(self.rows) - shown.stop:
-            lines.append(f"… and {left} more: mistakes more")
-        return lines
+    def page(self, start: int) -> list[str]:
+        """Return numbered lines, from the row of this index."""
+        stop = min(start + PAGE, len(self.rows))
+        lines = [f"{index + 1}. {self.line(index, _SHOWN)}" for index in range(start, stop)]
+        left = len(self.rows) - stop
+        return [*lines, f"… and {left} more: mistakes more"] if left else lines
 
-    def _line(self, index: int, characters: int) -> str:
-        row = self.report.row(self.rows[index])
-        return as_text.plain(prompt_line(self.report, row), characters)
+    def line(self, index: int, characters: int) -> str:
+        """Return the line of a row, with so many characters of its texts."""
+        return as_text.plain(self.prompts.line(self.rows[index]), characters)
 
-    def whole_line(self, index: int) -> str:
-        """Return the line of a row with its whole texts."""
-        return self._line(index, 10**6)
-
-    def prompt(self, index: int) -> str | None:
-        """Return the text of the prompt of a row; None if it is unknown."""
-        return self.report.row(self.rows[index]).prompt
+    def prompt(self, index: int) -> str:
+        """Return the text of the prompt of a row."""
+        titles = [column.title for column in self.prompts.columns]
+        return str(self.prompts.cells(self.rows[index])[titles.index("prompt")])
 
 
 def ideas_text(ideas: Ideas) -> str:
@@ -142,13 +127,13 @@ def ideas_text(ideas: Ideas) -> str:
         return f"{ideas.note}."
     first, proposal = ideas.best, ideas.best.proposal
     lines = [f"1. {first.line}"]
-    if proposal is not None:
-        if proposal.transfer_text:
-            lines.append(f"{capitalized(proposal.transfer_text)}.")
-        edits = Edits(definition_edits(ideas.topic, proposal.topic))
-        section = Section("", "edit", (edits,), titled=False)
-        lines.append(as_text.write(Document("", (), (section,))).rstrip("\n"))
-    elif first.detail:
-        lines.append(first.detail)
+    if proposal is None:
+        lines += [first.detail] if first.detail else []
+    else:
+        transfer = capitalized(proposal.transfer_text)
+        edits = (Edits(definition_edits(ideas.topic, proposal.topic)),)
+        section = Section("", "edit", edits, titled=False)
+        document = Document("", (f"{transfer}.",) if transfer else (), (section,))
+        lines.append(as_text.write(document).rstrip("\n"))
     lines += [f"{number}. {idea.line}" for number, idea in enumerate(ideas.ranked[1:], 2)]
     return "\n".join(lines)

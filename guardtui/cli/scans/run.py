@@ -49,6 +49,7 @@ class Doubt:
 class ScanJob:
     """A topic and the prompts to scan (`rows` intp, None: all) with the rest of its profile.
 
+    `onto` has the verdicts of other rows, which the guardrail gave in production.
     `guardrail_words` are the flags of a command that choose the guardrail.
     `baseline` is what the result is compared with. `repeated` returns the rows to scan again after
     the first of the `epochs`, None all of them. With a `begin`, which gets the scanner's settings,
@@ -65,6 +66,7 @@ class ScanJob:
     epochs: Epochs | None = None
     repeated: Callable[[Evaluation], NDArray[np.intp]] | None = None
     rows: NDArray[np.intp] | None = None
+    onto: Evaluation | None = None
     begin: BeginCheck | None = None
     ended: Callable[[Evaluation], object] = lambda evaluation: None
     guardrail_words: Sequence[str] = ()
@@ -163,7 +165,9 @@ async def _asked(caller: RemoteScanner, remote: RemoteEvaluator, job: ScanJob) -
         check = await job.begin(settings, caller.known(topic, prompts), job.epoch_count)
         rounds = remote.evaluate_in_rounds(topic, prompts, check.next_rows, epochs=epochs)
         return await watched(rounds, lambda: remote.progress)
-    run = remote.evaluate_rows(topic, prompts, job.rows, epochs=epochs, repeated=job.repeated)
+    run = remote.evaluate_rows(
+        topic, prompts, job.rows, job.onto, epochs=epochs, repeated=job.repeated
+    )
     return await watched(run, lambda: remote.progress)
 
 

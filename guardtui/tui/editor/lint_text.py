@@ -24,10 +24,12 @@ def lint_line(advice: Advice, cells: int, *, pending: bool = False) -> Text:
     lines = []
     if advice.code == NO_EFFECT:
         return _cut(Text(f"⚠ {advice.brief}", "bold $text-warning"), cells)
-    sign, style = ("…" if pending else "n/a", "$text-muted")
-    if removal is not None:
+    known = removal is not None and removal.change is not None
+    if not known and not pending:
+        return _cut(Text(f"• {advice.brief}"), cells)
+    sign, style = "…", "$text-muted"
+    if removal is not None and known:
         sign, style = delta(removal.change, "no change")
-        sign = sign or "n/a"
         full = Text("• ", "$text-warning").append(f"{advice.brief} · ", "$foreground")
         full.append(
             f"without: coverage {rate_text(removal.before.coverage)} → "
@@ -97,7 +99,7 @@ def advice_text(
         )
     measured = f"Measured by the embedded engine ({engine}) on all {prompts} labelled prompts, "
     text.append(
-        f"{measured}each cause removed by itself. It is a proxy: a remote guardrail may answer "
+        f"{measured}each cause removed by itself. It is a stand-in: your guardrail may answer "
         "otherwise.",
         "$text-muted",
     )

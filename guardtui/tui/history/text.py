@@ -56,7 +56,7 @@ _COLUMNS = (
     _Column("TPR", 6, 64),
     _Column("TNR", 6, 64),
     _Column("guardrail", 10, 96),
-    _Column("time", 12),
+    _Column("time", 12, 60),
     _Column("zone", 6, 72),
 )
 

@@ -290,7 +290,7 @@ class LabelScreen(Modal[None]):
         for problem in problems:
             if isinstance(problem, InboxError):
                 self.notify(str(problem), severity="warning")
-        kept = [one for one in problems if not isinstance(one, InboxError)]
+        kept = [problem for problem in problems if not isinstance(problem, InboxError)]
         if kept:
             count = count_text(sitting.unwritten, "answer")
             self._say(
@@ -334,11 +334,16 @@ def _given_text(given: Given, characters: int) -> Text:
         text.append(f" ({display_start(given.reason, _SHOWN)})", "$text-muted")
     for verdict in given.verdicts:
         text.append(f"\n        {display_start(verdict.who, _SHOWN)} said ", "$text-muted")
-        said = Answer.BELONGS if verdict.belongs else Answer.DOES_NOT_BELONG
-        text.append(said.value)
+        if verdict.belongs is None:
+            text.append("both, on different occasions")
+        else:
+            said = Answer.BELONGS if verdict.belongs else Answer.DOES_NOT_BELONG
+            text.append(said.value)
         if verdict.score is not None:
             text.append(f", score {verdict.score:.2f}", "$text-muted")
-        if given.answer.label is not None:
+        if given.answer.label is not None and verdict.belongs is not None:
             right = given.answer.label is verdict.belongs
             text.append(*((" ✓", "$text-success") if right else (" ✗", "$text-error")))
+        if verdict.definition:
+            text.append(f" ({verdict.definition})", "$text-muted")
     return text

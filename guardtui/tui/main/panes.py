@@ -151,10 +151,9 @@ class Panes:
         classes = {name: name == layout for _, name in LAYOUTS}
         self._screen.update_classes(classes, animate=False)
 
-    def set_classes(self, *, touring: bool, alone: bool) -> None:
-        """Make room for the tour's box; with `alone` the results get the room of the detail too."""
+    def set_touring(self, touring: bool) -> None:
+        """Make room for the tour's box, or no longer."""
         self._screen.set_class(touring, "-touring")
-        self._screen.set_class(alone, "-touring-alone")
 
     def named(self, name: str) -> Widget:
         """Return the pane of this name, or its outline."""

@@ -299,7 +299,7 @@ class MainScreen(Screen[None]):
             self._loaded.tour.turn()
         elif self._greeting is Greeting.HINT:
             keys = self.window.first_key("tour")
-            self.notify(f"New here? {keys} starts a tour of six steps, F1 explains a pane.")
+            self.notify(f"New here? {keys} starts a tour of five steps, F1 explains a pane.")
         elif self._greeting is Greeting.TOPICS:
             key = self.window.first_key("open_menu")
             self.notify(f"Several topics are in this folder: {key} f t lists them.")
@@ -376,7 +376,6 @@ class MainScreen(Screen[None]):
     @on(messages.ResultsViewChanged)
     def view_changed(self, event: messages.ResultsViewChanged) -> None:
         self._loaded.rows.build(event.view)
-        self._loaded.tour.filtered()
 
     def on_frame_table_row_selected(self, event: FrameTable.RowSelected) -> None:
         self._loaded.rows.show_detail(event.row_id)

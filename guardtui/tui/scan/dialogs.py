@@ -68,6 +68,8 @@ class ScanDialog(FormDialog[ScanChoice | None]):
         cost = self._plan.cost
         yield _plan(self._plan)
         yield Label(cost.text(cost.prompts, cost.known))
+        if cost.logged:
+            yield Label(f"{cost.logged:,} more have a verdict of production, from the log")
         if self._has_likely:
             likely = cost.text(cost.likely, cost.likely_known)
             yield Label(f"Likely changes only: {likely}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ pytest.importorskip("aiohttp")
 from guardtui.app.agent.errors import AgentError
 from guardtui.app.agent.loop import AgentFiles, AgentLoop, Wording
 from guardtui.app.guardrails.named import find_guardrail
+from guardtui.app.labels.inbox import Inbox
+from guardtui.app.labels.logged_verdicts import add_logged, record_logged
+from guardtui.files.prompt_logs import PromptLog
 from guardtui.session.session import Recorder
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
@@ -214,6 +218,28 @@ async def test_discard_says_that_the_profile_has_the_trial_still(
     await loop.evaluate(name="Taxes", description=WORSE)
     renamed = await loop.evaluate()
     assert any("topic 'Taxes', renamed in this file" in told for told in renamed["warnings"])
+    await loop.close()
+
+
+async def test_prompts_with_a_verdict_of_production_cost_no_calls(
+    files: AgentFiles, account: str
+) -> None:
+    (files.topic.parent / "log.jsonl").write_text(
+        "\n".join(
+            json.dumps({"prompt": f"{SUBJECTS[row % 6]} {row}", "triggered": row % 6 < 3})
+            for row in range(20)
+        )
+    )
+    inbox = Inbox.of_topic(files.topic, files.prompts)
+    add_logged(inbox, files.topic, PromptLog(files.topic.parent / "log.jsonl"), "airs:sandbox")
+    (logged,) = record_logged(inbox, files.topic)
+    assert logged.evaluation.metrics.total == 20
+    loop = on_profile(files)
+    first = await loop.evaluate()
+    (recorded,) = SessionStore(files.topic).iterations()
+    assert (recorded.by, recorded.evaluation.metrics.missing) == (Recorder.COMPLETED_LOG, 0)
+    assert first["complete"]
+    assert 1000 - first["calls_left"] < COUNT
     await loop.close()
 
 

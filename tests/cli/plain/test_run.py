@@ -142,7 +142,7 @@ def test_jobs_of_an_author_through_a_pipe(
         assert b"\x1b" not in (result.out + result.err).encode()
         return result.out + result.err
 
-    advice = plain(sample, "next", "take 2", "y", "keep", "y")
+    advice = plain(sample, "next", "take 1", "y", "keep", "y")
     assert "Edited: " in advice
     by_hand = plain(sample, "mistakes fn", "example 4 #2", "y", "show", "undo", "discard")
     assert "Edited: example 4 added." in by_hand

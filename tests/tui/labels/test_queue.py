@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,12 +16,14 @@ from textual.widgets import Input
 from guardtui.advice.label_queue import FIRST
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.labels.inbox import Inbox
+from guardtui.app.labels.logged_verdicts import VerdictSources
 from guardtui.domain.inbox import Production, State, WhyAsked
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.base import Progress, Report
+from guardtui.session.session import Recorder
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.labels.app import LabelApp
@@ -44,7 +47,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def fill(topic: Path, *texts: str) -> Inbox:
     inbox = Inbox(topic.with_suffix(".csv"), Intent.BLOCK)
     inbox.add(
-        LoggedPrompt(text, f"app.log:{line}", Production("tax" in text, "corp"))
+        LoggedPrompt(text, f"app.log:{line}", (Production("tax" in text, "corp"),))
         for line, text in enumerate(texts, start=1)
     )
     inbox.refresh()
@@ -125,7 +128,8 @@ async def test_a_key_labels_a_prompt_and_the_next_comes_with_what_machines_said_
         await play.shows("39 wait · 1 labelled · 1 given now")
         await play.shows(f"{FIRST - 1} more labels until the first estimate")
         verb = "belongs" if "tax" in first else "does not belong"
-        assert f"before {first} you said {verb} corp said {verb} ✓ the engine said" in play.text
+        corp = f"corp said {verb} ✓ (which definition answered is not known)"
+        assert f"before {first} you said {verb} {corp} the engine said" in play.text
         before = len(play.main.state.prompts)
         await play.leaves()
         await until(play.pilot, lambda: len(play.main.state.prompts) == before + 1)
@@ -263,6 +267,32 @@ async def test_an_empty_inbox_says_how_to_fill_it_and_a_log_is_added_from_the_me
         await play.opens()
 
 
+async def test_verdicts_of_a_log_are_in_the_history_once_the_queue_is_left(
+    topic_path: Path,
+) -> None:
+    log = topic_path.with_name("app.jsonl")
+    rows = [{"prompt": f"log {number}", "triggered": number < 2} for number in range(4)]
+    log.write_text("\n".join(map(json.dumps, rows)))
+    async with playing(topic_path) as play:
+        await play.pilot.press("ctrl+@", "f", "l")
+        await until(play.pilot, lambda: isinstance(play.app.screen, AddLogDialog))
+        for field, value in (("#path", "app.jsonl"), ("#guardrail", "airs:prod")):
+            play.app.screen.query_one(field, Input).value = value
+        await play.pilot.press("enter")
+        await play.hears("4 verdicts of airs:prod in production with this definition")
+        asked = await play.opens()
+        await play.answers("t")
+        verb = "belongs ✓" if asked < "log 2" else "does not belong ✗"
+        await play.shows(f"airs:prod said {verb} (with this definition)")
+        await play.leaves()
+        session = play.main.services.session
+        await until(play.pilot, lambda: session.iterations[-1].by is Recorder.LOG)
+        metrics = session.iterations[-1].evaluation.metrics
+        assert (metrics.total, metrics.open) == (1, metrics.prompts - 1)
+        assert play.main.state.evaluation is not None
+        assert play.main.state.evaluation.settings.kind == "engine"
+
+
 async def test_a_log_added_by_a_command_is_counted_soon_and_edits_can_still_be_undone(
     topic_path: Path,
 ) -> None:
@@ -277,6 +307,18 @@ async def test_a_log_added_by_a_command_is_counted_soon_and_edits_can_still_be_u
         assert len(play.main.state.prompts.waiting) == 2
         await play.pilot.press("u")
         await until(play.pilot, lambda: len(play.main.state.prompts) == len(before))
+
+
+async def test_drafts_are_counted_beside_the_figures(topic_path: Path) -> None:
+    before = topic_path.with_suffix(".csv").read_text()
+    async with playing(topic_path) as play:
+        play.main.perform("draft_near_misses")
+        await play.shows(" unlabelled")
+        drafts = Inbox.of_workspace(play.main.services.workspace).own
+        assert drafts
+        assert all(prompt.draft for prompt in drafts)
+        assert f"{len(drafts)} unlabelled" in play.text
+    assert topic_path.with_suffix(".csv").read_text() == before
 
 
 async def test_an_answer_that_cannot_be_written_is_said_kept_and_asked_about_before_leaving(
@@ -364,7 +406,7 @@ async def test_the_queue_alone_works_without_a_prompt_set(topic_path: Path) -> N
     csv = topic_path.with_suffix(".csv")
     csv.unlink()
     inbox = fill(topic_path, *many(10))
-    app = LabelApp(inbox, load_topic(topic_path).topic)
+    app = LabelApp(inbox, load_topic(topic_path).topic, VerdictSources(topic_path, inbox))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.queue.prompt is not None)
         first = app.queue.prompt
