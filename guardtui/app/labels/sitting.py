@@ -296,14 +296,14 @@ class Sitting:
         return prompt.state is State.UNLABELLED and prompt.id not in self._unwritten
 
     def line(self) -> str:
-        """Return what the next labels are for, and when to stop, in two or three lines."""
+        """Return what the next labels are for, and when to stop, in two lines or three."""
         if self.purpose is Purpose.CHOSEN:
             return self._line_of_chosen()
+        what, beside = f"{_ABOUT_EDIT} {self._log.compared_by}", self._by_guardrail
         if self.purpose is Purpose.AUDIT:
             what = f"audit of {self._log.who} in production, by a random sample of the log"
-            return f"{what}\n{self._queue().line}"
-        lines = (f"{_ABOUT_EDIT} {self._log.compared_by}", self._queue().line, self._by_guardrail)
-        return "\n".join(filter(None, lines))
+            beside = ""
+        return "\n".join(filter(None, (what, self._queue().line, beside)))
 
     def _line_of_chosen(self) -> str:
         chosen = sum(given.prompt.why_asked is WhyAsked.CHOSEN for given in self.given)
