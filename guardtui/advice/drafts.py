@@ -51,19 +51,27 @@ CHARACTERS = 400
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A prompt that belongs to the topic, and where it is from, such as "line 12"."""
+    """A prompt that belongs to the topic, and where it is from, such as "line 12".
+
+    `split` is its value in a column `split` of the prompt set, or "".
+    """
 
     text: str
     origin: str
+    split: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A prompt that nobody has labelled yet, and what it was made from."""
+    """A prompt that nobody has labelled yet, and what it was made from.
+
+    It has the `split` of its source: a rephrasing of a held out prompt must not be trained on.
+    """
 
     text: str
     kind: DraftKind
     source: str = ""
+    split: str = ""
 
     @property
     def origin(self) -> str:
@@ -112,7 +120,7 @@ def drafts_by_rules(
     """
     unknown = Unknown(known)
     near, again = _usable(belonging), _usable(missed)
-    counts = Counter(word for one in near for word in {*content_words(one.source.text)})
+    counts = Counter(word for prompt in near for word in {*content_words(prompt.source.text)})
     central = {word for word, count in counts.items() if count >= _OFTEN}
     central.update(*map(content_words, (topic.name, topic.description, *topic.examples)))
     most = -(-number // _KINDS_AT_LEAST)
@@ -180,15 +188,15 @@ def _made(
         yield from (draft for draft in meanings if unknown.takes(draft.text))
         return
     rule, count = _RULES[kind], 0
-    for one in sorted(usable, key=lambda one: _hash(f"{kind}: {one.source.text}")):
-        if kind is DraftKind.OTHER_WISH and central.isdisjoint(words(one.asked.object)):
+    for prompt in sorted(usable, key=lambda prompt: _hash(f"{kind}: {prompt.source.text}")):
+        if kind is DraftKind.OTHER_WISH and central.isdisjoint(words(prompt.asked.object)):
             continue
-        text = rule(one.asked, count)
+        text = rule(prompt.asked, count)
         if kind is not DraftKind.CASUAL:
-            text = _like(text, one.asked.text)
+            text = _like(text, prompt.asked.text)
         if text and len(text) <= CHARACTERS and unknown.takes(text):
             count += 1
-            yield Draft(text, kind, one.source.origin)
+            yield Draft(text, kind, prompt.source.origin, prompt.source.split)
 
 
 def _like(text: str, source: str) -> str:
@@ -406,20 +414,21 @@ def _other_meanings(usable: Sequence[_Usable], central: Set[str]) -> Iterator[Dr
     """Yield sentences with another meaning of the sources' words, the most frequent ones first."""
     counts: Counter[str] = Counter()
     first: dict[str, _Usable] = {}
-    for one in usable:
-        for word in set(words(one.source.text)):
+    for prompt in usable:
+        for word in set(words(prompt.source.text)):
             counts[word] += 1
-            first.setdefault(word, one)
+            first.setdefault(word, prompt)
     for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         if word not in central:
             continue
         key = word if word in MEANINGS else word.removesuffix("s")
-        one = first[word]
+        prompt = first[word]
         for sentence in MEANINGS.get(key, ()):
             shared = {other for other in words(sentence) if counts[other]} - STOPWORDS - {word, key}
             if not shared:
-                source = f"“{word}” in {one.source.origin}"
-                yield Draft(_like(sentence, one.asked.text), DraftKind.OTHER_MEANING, source)
+                source = f"“{word}” in {prompt.source.origin}"
+                text = _like(sentence, prompt.asked.text)
+                yield Draft(text, DraftKind.OTHER_MEANING, source, prompt.source.split)
 
 
 def _harm(doing: str) -> str:

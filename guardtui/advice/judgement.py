@@ -26,8 +26,15 @@ if TYPE_CHECKING:
 LIKELY = 0.9
 """Least probability of a rise or fall of coverage that is called probable."""
 
-MOST_LABELS = 1_000
-"""Nobody labels more for one edit."""
+LABELS_IN_WORDS = {
+    1.5: "half as many labels again",
+    2.0: "twice as many labels",
+    3.0: "three times as many labels",
+}
+"""How many times as many labels a judgement asks for, in words: nobody labels more for one edit.
+
+Each edit would need another number, and none is known better than by such steps.
+"""
 
 _POWER = 1.43  # (1.96 + 0.84) / 1.96: reach of a 95 % interval for a power of 80 %
 
@@ -118,24 +125,20 @@ def judge(
     return _compared(evaluation, comparison, "the baseline" if baseline is None else f"#{baseline}")
 
 
-def labels_to_decide(significance: Significance) -> int | None:
-    """Return about how many more labels would show the change of coverage that was observed.
+def labels_to_decide(significance: Significance) -> float | None:
+    """Return how many times as many labels would show the change of coverage that was observed.
 
-    As many as give its 95 % interval a power of 80 % if the change stays as it is: the width of an
-    interval falls with the square root of the number of labels. None if coverage did not change,
-    or for more than `MOST_LABELS`.
+    One of `LABELS_IN_WORDS`: the least that gives its 95 % interval a power of 80 % if the change
+    stays as it is, since the width of an interval falls with the square root of the number of
+    labels. None if coverage did not change, or for more labels than that.
     """
     interval = significance.intervals["coverage"]
     change = observed_changes(significance.pairs)["coverage"]
     if interval is None or not change:
         return None
     reach = change - interval.low if change > 0 else interval.high - change
-    total = significance.pairs.total
-    more = total * max(0.0, (_POWER * reach / change) ** 2 - 1)
-    if more > MOST_LABELS:
-        return None
-    unit: int = 10 ** max(0, len(str(int(more))) - 2)
-    return max(1, round(more / unit) * unit)
+    times = (_POWER * reach / change) ** 2
+    return next((known for known in LABELS_IN_WORDS if times <= known), None)
 
 
 def _incomplete(
@@ -258,12 +261,13 @@ def _compared(evaluation: Evaluation, comparison: Comparison, baseline: str) -> 
     if better or worse:
         code = Code.SEPARATES_BETTER if better else Code.SEPARATES_WORSE
     start = "not sure yet" if code is Code.NOT_SURE else code.value.replace("_", " ")
-    more = labels_to_decide(comparison.significance)
-    if more is None:
-        return Judgement(code, Worth.UNSURE, f"{start}; too little to tell: try a larger edit")
-    link, like = (":", " like these") if code is Code.NOT_SURE else ("; coverage:", "")
-    decide = f"≈{count_text(more, 'more label')}{like} would decide"
-    return Judgement(code, Worth.UNSURE, f"{start}{link} {decide}")
+    if code is not Code.NOT_SURE:
+        return Judgement(code, Worth.UNSURE, f"{start}; coverage: more labels would decide")
+    times = labels_to_decide(comparison.significance)
+    decides = "only many more labels would decide"
+    if times is not None:
+        decides = f"{LABELS_IN_WORDS[times]} would decide"
+    return Judgement(code, Worth.UNSURE, f"{start}: {decides}")
 
 
 def _level(evaluation: Evaluation, comparison: Comparison) -> str:

@@ -230,12 +230,13 @@ class LabelQueue:
             start = "" if decision is AuditedDifference.OPEN else "enough: "
             return f"{start}{decision}: coverage {figures}"
         coverage = self.rates().coverage
-        shown = f"coverage in production {coverage.value:.2f} [{coverage.low:.2f} – "
-        shown += f"{coverage.high:.2f}]"
+        shown = f"coverage {coverage.value:.2f} [{coverage.low:.2f} – {coverage.high:.2f}]"
+        reached = ""
         for half_width in HALF_WIDTHS:
             if coverage.half_width > half_width:
                 more = self._labels_until(half_width)
-                return f"{shown}: about {more} more and the interval is ±{half_width:.2f}"
+                return f"{reached}{shown}; about {more} more for ±{half_width:.2f}"
+            reached = f"enough for ±{half_width:.2f}: "
         return f"enough: {shown}"
 
     def _labels_until(self, half_width: float) -> int:

@@ -135,5 +135,6 @@ def _read(row: object, shown: Sequence[Source]) -> Draft:
         raise ValueError(f"“{quoted}” is no kind of draft") from None
     number = row.get("from")
     if isinstance(number, int) and 1 <= number <= len(shown):
-        return Draft(prompt, kind, shown[number - 1].origin)
+        source = shown[number - 1]
+        return Draft(prompt, kind, source.origin, source.split)
     return Draft(prompt, kind)

@@ -121,6 +121,12 @@ class Proposal:
         return self.gain.likely and (self.held_out is None or self.held_out.gain > 0)
 
     @property
+    def raises_coverage(self) -> bool:
+        """Whether coverage is higher with it on the prompts that it was chosen on."""
+        old, new = self.before.coverage, self.after.coverage
+        return old is not None and new is not None and new > old
+
+    @property
     def is_promising(self) -> bool:
         """Whether it is likely to help, and no forecast expects demonstrably less coverage."""
         return self.gain.likely and (self.forecast is None or self.forecast.coverage.high >= 0)

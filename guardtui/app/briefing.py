@@ -7,12 +7,16 @@ from pathlib import Path
 
 from guardtui.advice.candidates import same
 from guardtui.advice.judgement import Code, judge
-from guardtui.app.advice.ideas import ranked_ideas
+from guardtui.advice.prompt_set import survey
+from guardtui.app.advice.idea_advice import needed_labels, with_unsure_steps
+from guardtui.app.advice.ideas import missing_prompts, ranked_ideas
 from guardtui.app.advice.refinement import open_measure
 from guardtui.app.editing.deciding import against_discarding, not_shown, other_measure
+from guardtui.app.experiments.planning import experiment_step
 from guardtui.app.scan.recorded_forecast import last_forecaster
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.prompts import PromptSet
 from guardtui.files.command_lines import command_line
 from guardtui.reports.base import ReportInput
@@ -34,7 +38,9 @@ class CommandWords:
 
     `evaluate` are the words that evaluate again, () if they are not known; `reading` are the
     options that say how the prompts are read. To evaluate again would be in vain if this evaluation
-    `failed`: it could not be recorded, or got no verdict that was not known.
+    `failed`: it could not be recorded, or got no verdict that was not known. Nothing is recorded
+    next if the author excludes that (`records`). `before` are the words of a command without which
+    other figures would mislead too.
     """
 
     topic: Path
@@ -42,6 +48,8 @@ class CommandWords:
     evaluate: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
     failed: bool = False
+    records: bool = True
+    before: tuple[str | Path, ...] = ()
 
 
 def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) -> Session | None:
@@ -60,10 +68,10 @@ def recorded_session(topic: Path, evaluation: Evaluation, prompts: PromptSet) ->
 def with_ideas(
     report: ReportInput, topic: Path, session: Session | None, engine: LocalScanner
 ) -> ReportInput:
-    """Return a report with the best measured edits, or why there are none. Blocks.
+    """Return a report with the best measured edits, or why there are none, and the next step.
 
-    They are those that the app proposes: likely ones, or else the best guess, with the forecast of
-    the guardrail that answered last. Definitions that were discarded are not among them.
+    Blocks. The edits are those that the app proposes: likely ones, or else the best guess, with the
+    forecast of the guardrail that answered last. Discarded definitions are not among them.
     """
     prompts = report.prompts
     if prompts is None or report.evaluation.metrics.missing:
@@ -75,16 +83,31 @@ def with_ideas(
         measure = open_measure(engine, prompts, last_forecaster(topic, prompts, engine))
         result = None if measure is None else measure.advised(report.topic)
     except GuardtuiError as error:  # the report may be on a scan that was paid for
-        return replace(report, no_ideas=str(error))
+        return replace(report, no_ideas=str(error), next_step=missing_prompts(prompts))
     iterations = () if session is None else session.iterations
     discarded = {
         same(iteration.evaluation.topic)
         for iteration in iterations
         if iteration.decision is Decision.DISCARD
     }
-    ideas = ranked_ideas(report.topic, prompts, result, None, discarded=discarded)
+    settings = report.evaluation.settings
+    remote = settings.kind != ENGINE
+    ideas = ranked_ideas(
+        report.topic,
+        prompts,
+        result,
+        None,
+        discarded=discarded,
+        experiment=experiment_step(prompts, settings.guardrail.badge()) if remote else "",
+    )
+    near = None
+    if needed_labels(ideas, report.evaluation) is not None:
+        near = survey(engine, prompts, report.evaluation)
+    ideas = with_unsure_steps(ideas, report.evaluation, near)
     edits = [idea.proposal for idea in ideas.ranked if idea.proposal is not None]
-    return replace(report, ideas=tuple(edits[:BEST]), no_ideas=ideas.note)
+    return replace(
+        report, ideas=tuple(edits[:BEST]), no_ideas=ideas.note, next_step=ideas.next_step
+    )
 
 
 def with_next_command(
@@ -111,9 +134,11 @@ def _next_words(
     report: ReportInput, session: Session | None, words: CommandWords
 ) -> tuple[str | Path, ...]:
     evaluation, number = report.evaluation, report.iteration
+    if words.before:
+        return words.before
     if evaluation.metrics.missing:
         return () if words.failed else words.evaluate
-    if number is None and (report.doubt or words.failed):
+    if number is None and (report.doubt or words.failed or not words.records):
         return ()  # the author knows what the guardrail has, or what prevents a record
     if number is None or session is None:
         return (*words.evaluate, "--record") if words.evaluate else ()
@@ -122,13 +147,15 @@ def _next_words(
         return ()  # labels decide, which no command writes
     iteration, best = session.iteration(number), session.best
     decided = iteration.decision is not Decision.UNDECIDED
-    if decided or (best is not None and best.evaluation.topic == evaluation.topic):
-        if report.ideas is not None and not any(idea.is_promising for idea in report.ideas):
-            return ()  # a search measures edits like these: the author's own edit comes next
-        return ("guardtui", "refine", words.topic, "--prompts", words.prompts, *words.reading)
-    if other_measure(session, evaluation):
-        return ()  # a scan of both definitions by the same guardrail decides
-    if not_shown(session, evaluation) is None:
-        return ("guardtui", "history", "keep", words.topic, "--iteration", str(number))
-    asked = ("--yes",) if against_discarding(session, evaluation) else ()
-    return ("guardtui", "history", "discard", words.topic, "--iteration", str(number), *asked)
+    if not decided and (best is None or best.evaluation.topic != evaluation.topic):
+        decision = ("--iteration", str(number))
+        if other_measure(session, evaluation):
+            return ()  # a scan of both definitions by the same guardrail decides
+        if not_shown(session, evaluation) is None:
+            return ("guardtui", "history", "keep", words.topic, *decision)
+        if not against_discarding(session, evaluation):
+            return ("guardtui", "history", "discard", words.topic, *decision)
+        # Nothing shows that it is better or worse: labels decide, or another edit.
+    if report.ideas is not None and not any(idea.is_promising for idea in report.ideas):
+        return ()  # a search measures edits like these: the author's own edit comes next
+    return ("guardtui", "refine", words.topic, "--prompts", words.prompts, *words.reading)

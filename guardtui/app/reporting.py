@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from guardtui.app.context import Context
 from guardtui.app.editing.workspace_sync import CompanionTopics
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.guardrails.remote import AIRS
+from guardtui.app.ports import Confirm
 from guardtui.app.scan.record import iteration_of
 from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError
@@ -20,7 +22,7 @@ from guardtui.domain.text import display_text
 from guardtui.domain.topic import describe_changes
 from guardtui.files.atomic import refuse_overwriting, write_atomically
 from guardtui.files.problems import FileError, from_os_error
-from guardtui.reports.base import ReportInput
+from guardtui.reports.base import ReportError, ReportInput
 from guardtui.reports.formats import load_writer
 from guardtui.session.own_metrics import OwnMetric, own_figures
 from guardtui.session.series import series_of
@@ -75,6 +77,7 @@ class Reporting:
             context.engine,
         )
         self._companions, self._metrics, self._connections = companions, metrics, connections
+        self._author = context.author
 
     def subjects(self, evaluation: Evaluation) -> list[ReportSubject]:
         """Return the possible subjects: the current definition, then all iterations."""
@@ -116,6 +119,7 @@ class Reporting:
         before = session.baseline if recorded is None else session.baseline_of(recorded)
         measuring = self._engine.measuring
         comparison = compare(before.evaluation, evaluation) if before else None
+        ideas = self._store.state.ideas
         return ReportInput(
             topic=evaluation.topic,
             fit=self._engine.own_fit(evaluation),
@@ -139,6 +143,8 @@ class Reporting:
             ),
             template=self._workspace.store.template(evaluation.settings.guardrail.template),
             iteration=None if recorded is None else recorded.number,
+            # What the app shows is about its current definition only.
+            next_step="" if ideas is None or ideas.topic != evaluation.topic else ideas.next_step,
         )
 
     def _profile_of(self, evaluation: Evaluation) -> str:
@@ -156,6 +162,31 @@ class Reporting:
             return folder / Path(name).expanduser()
         except (RuntimeError, ValueError) as error:
             raise FileError(name, "not a valid file name") from error
+
+    async def deliver(self, make: MakeReport, request: ReportRequest) -> Path | None:
+        """Make a report and write it; asks before a file is overwritten. None if declined.
+
+        Raises FileError and ReportError.
+        """
+        target = self.target(request.name)
+
+        def write(overwrite: bool) -> None:
+            try:
+                self.write(make, request, target, overwrite=overwrite)
+            except GuardtuiError:
+                raise
+            except Exception as error:  # a writer may be a plugin
+                text = f"the report could not be made ({type(error).__name__}): nothing was written"
+                raise ReportError(text) from error
+
+        try:
+            await asyncio.to_thread(write, False)
+        except ExistsError as exists:
+            question = f"{exists}\n\nOverwrite it? Its content is lost."
+            if not await self._author.ask(Confirm(question, "Write over it", "No")):
+                return None
+            await asyncio.to_thread(write, True)
+        return target
 
     def write(
         self, make: MakeReport, request: ReportRequest, target: Path, *, overwrite: bool = False

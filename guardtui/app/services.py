@@ -6,7 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from guardtui.advice.judgement import Judgement, judge
+from guardtui.app.advice.edit_preview import EditPreviews
 from guardtui.app.advice.idea_advice import IdeaAdvice, PromptSurveys
+from guardtui.app.advice.mistake_advice import MistakeExplanations
 from guardtui.app.advice.refinement import Refinements
 from guardtui.app.advice.wording_trials import WordingTrials
 from guardtui.app.airs.deploy import Deployment
@@ -33,6 +36,7 @@ from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.scan.record import MeasuredDefinitions, ScanResults
 from guardtui.app.scan.run import UNDER_WAY, Scans
 from guardtui.app.state import AppState, with_session
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import (
     FITTED,
     SHIPPED,
@@ -40,7 +44,6 @@ from guardtui.domain.operating_point import (
     require_classes,
 )
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.applied import AppliedLog
 from guardtui.session.own_metrics import OwnMetric
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
@@ -93,20 +96,19 @@ class Services:
         self.lint = DefinitionLint(context)
         results = ScanResults(context, self.connections)
         self.preview = Preview(context, self.evaluations, self.forecasting, results)
-        self.changes = ProfileChanges(
-            lambda connection: AppliedLog(workspace.store, connection.key)
-        )
+        self.changes = ProfileChanges(path)
         self.deployment = Deployment(context, self.connections, self.changes)
         self.scans = Scans(
             context, self.connections, self.deployment, self.forecasting, results, self.preview
         )
         self.refinement = Refinements(context, self.forecasting)
+        self.previews = EditPreviews(context, self.sync, self.forecasting, results)
+        self.mistakes = MistakeExplanations(context, self.forecasting)
         self.surveys = PromptSurveys(context)
         self.wordings = WordingTrials(context, self.connections, self.refinement)
         self.ideas = IdeaAdvice(
             context,
             self.refinement,
-            self.sync,
             self.surveys,
             self.connections,
             lambda: self.experiments.next_step,
@@ -152,6 +154,18 @@ class Services:
     def state(self) -> AppState:
         """The newest state."""
         return self.store.state
+
+    def judgement(self, state: AppState, evaluation: Evaluation) -> Judgement:
+        """Return what the figures of the shown `evaluation` are worth."""
+        baseline = self.session.baseline
+        return judge(
+            evaluation,
+            state.comparison,
+            None if baseline is None else baseline.number,
+            discards=self.session.discards_in_a_row,
+            partial=state.partial,
+            forecast=state.forecast,
+        )
 
     @property
     def guardrail_in_use(self) -> bool:
@@ -213,7 +227,7 @@ class Services:
             if taken:
                 self.workspace.take_draft()
                 self.editing.published()
-            else:
+            elif taken is not None:
                 self.workspace.refuse_draft()
 
     async def let_go(self, name: str) -> bool:

@@ -35,7 +35,7 @@ def deliver(
     if any(output.format_name == "html" for output in outputs):
         report = replace(report, measured_at=report.measured_at or _time())
     results = gates.results(report)
-    report = replace(report, gates=outcomes(results))
+    report = replace(report, gates=outcomes(results), least=gates.min_coverage)
     failed = write_all(
         (output, load_writer(output.format_name, variant=output.variant)(report))
         for output in outputs

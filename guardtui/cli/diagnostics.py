@@ -39,6 +39,10 @@ class Exit(IntEnum):
     INTERRUPTED = 130, "interrupted; 129, 143: ended by another signal"
 
 
+_has_progress = False
+"""Whether the last line of the terminal is one of progress."""
+
+
 class InputError(GuardtuiError):
     """Bad input of a command; the message names file, line and remedy."""
 
@@ -106,9 +110,11 @@ def workflow_command(line: str) -> None:
 
 
 def progress(message: str) -> None:
-    """Replace the line of progress on a terminal, or clear it with ""."""
-    if not is_terminal():
+    """Replace the line of progress on a terminal, or clear it with "" if there is one."""
+    global _has_progress
+    if not is_terminal() or not (message or _has_progress):
         return
+    _has_progress = bool(message)
     from guardtui.domain.text import display_text
 
     _write(f"\r\x1b[2K{display_text(message)}")

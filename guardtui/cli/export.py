@@ -24,13 +24,15 @@ from guardtui.cli.output_options import (
 )
 from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import describe_changes
 from guardtui.reports.base import ReportInput
-from guardtui.reports.formats import load_writer
+from guardtui.reports.formats import WITH_NEXT_STEP, load_writer
 from guardtui.session.prompt_file import load_prompts_of, reading_of
 from guardtui.session.report_reader import recorded_topics
+from guardtui.session.series import series_of
 from guardtui.session.session import Iteration, Session
 from guardtui.session.session_file import has_session, session_file
 from guardtui.session.store import SessionStore
@@ -96,6 +98,7 @@ def command(
         baseline=before.evaluation if before else None,
         comparison=compare(before.evaluation, evaluation) if before else None,
         iterations=iterations,
+        series=series_of(iterations, session.best),
         changes=describe_changes(before.evaluation.topic, evaluation.topic) if before else (),
         baseline_number=before.number if before else None,
         before=chosen.forecast,
@@ -106,8 +109,13 @@ def command(
     )
     if wanted_page is not None:
         report = replace(report, page=wanted_page)
-    elif any(output.format_name == "brief" for output in wanted):
-        report = _with_next_command(report, session, topic, store)
+    elif any(output.format_name in WITH_NEXT_STEP for output in wanted):
+        if report.prompts is not None:
+            session.use_prompts(report.prompts)
+        session.shown = report.evaluation.settings
+        in_brief = any(output.format_name == "brief" for output in wanted)
+        complete = _with_next_command if in_brief else _with_next_step
+        report = complete(report, session, topic, store)
     return write_all(
         (output, writer(report)) for output, writer in zip(wanted, writers, strict=True)
     )
@@ -119,14 +127,23 @@ def _with_next_command(
     """Return a report with the command to run next, by the prompts that the session remembers."""
     from guardtui.app.briefing import CommandWords, with_next_command
 
-    if report.prompts is not None:
-        session.use_prompts(report.prompts)
-    session.shown = report.evaluation.settings
     remembered, reading = store.prompt_file(), reading_of(store)
     prompts = path_from_here(topic.parent / remembered) if remembered else "-"
     options = () if reading == AS_WRITTEN else tuple(reading_words(reading))
     words = CommandWords(topic, Path(prompts), reading=options)
     return with_next_command(report, session, words)
+
+
+def _with_next_step(
+    report: ReportInput, session: Session, topic: Path, store: SessionStore
+) -> ReportInput:
+    """Return a report with the edits that the app would propose, measured by the engine."""
+    from guardtui.app.briefing import with_ideas
+    from guardtui.scanners.local.scanner import ENCODERS, LocalScanner
+
+    encoder = report.evaluation.settings.guardrail.encoder
+    engine = LocalScanner(encoder if encoder in ENCODERS else ENCODERS[0], FITTED)
+    return with_ideas(report, topic, session, engine)
 
 
 def _chosen(session: Session, which: str, topic: Path) -> Iteration:

@@ -176,6 +176,7 @@ def discard(
     """Discard an iteration: the best definition is written to the topic file again."""
     from guardtui.app.editing.deciding import plateau_text
     from guardtui.cli.asking import agrees
+    from guardtui.domain.text import display_start
 
     decisions = _opened(topic, prompts)
     iteration = decisions.chosen(number)
@@ -189,6 +190,9 @@ def discard(
         f"back to #{best.number}" if restored else f"{topic} has another definition, and keeps it"
     )
     note(f"discarded as #{discarded.number}; {back}")
+    if restored and (profile := discarded.evaluation.settings.guardrail.profile):
+        name = display_start(profile, 60)
+        note(f"profile {name} has the definition applied last: apply {topic} again")
     if plateau := plateau_text(decisions.session):
         warn(plateau)
 

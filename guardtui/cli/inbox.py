@@ -16,7 +16,7 @@ from guardtui.cli.output import check_output, table, write
 if TYPE_CHECKING:
     from guardtui.advice.drafts import Draft
     from guardtui.app.labels.drafts import DraftMaterial
-    from guardtui.app.labels.inbox import Added, Imported, Inbox
+    from guardtui.app.labels.inbox import Imported, Inbox
     from guardtui.domain.inbox import InboxPrompt
     from guardtui.files.prompt_logs import LoggedPrompt
     from guardtui.scanners.models.judge import JudgeOptions
@@ -57,19 +57,42 @@ def _prompts_option(function: Function) -> Function:
     metavar="NAME",
     help="Column, key or path (a.b.c) of the prompts in a log of another shape.",
 )
-def add(logs: tuple[Path, ...], topic: Path, prompts: Path | None, column: str) -> None:
+@click.option(
+    "--guardrail",
+    default="",
+    metavar="NAME",
+    help="The guardrail whose verdicts the logs have, with the definition of the topic file.",
+)
+@click.option(
+    "--iteration", type=int, metavar="N", help="The one with the definition of those verdicts."
+)
+def add(
+    logs: tuple[Path, ...],
+    topic: Path,
+    prompts: Path | None,
+    column: str,
+    guardrail: str,
+    iteration: int | None,
+) -> None:
     """Add the prompts of logs; - is standard input.
 
     Reads text with a prompt in each line, CSV, JSON, JSON Lines, Parquet and Excel with a column
     prompt, chats and logs of LiteLLM (messages: the user's turns), spans of OpenTelemetry
     (gen_ai.input.messages), scan contents of airs-cli, each also gzipped. A text that occurs again,
     or that the prompt set has, is left out.
+
+    Verdicts of a guardrail in production come along where a log has them. Those of a known
+    guardrail and definition become its verdicts once their prompts are labelled.
     """
+    from guardtui.app.labels.logged_verdicts import add_logged
     from guardtui.files.prompt_logs import PromptLog
 
+    if iteration is not None and not guardrail:
+        raise click.UsageError("--iteration is of the guardrail's verdicts: add --guardrail NAME")
     inbox = _opened(topic, prompts)
     readers = [PromptLog(log, column) for log in logs]
-    added = inbox.add(_counted(prompt for reader in readers for prompt in reader))
+    logged = _counted(prompt for reader in readers for prompt in reader)
+    added, verdicts = add_logged(inbox, topic, logged, guardrail, iteration)
     for reader in readers:
         if reader.unfinished:
             warn(f"{reader.path}: the last line is incomplete, and was left out")
@@ -79,7 +102,12 @@ def add(logs: tuple[Path, ...], topic: Path, prompts: Path | None, column: str) 
                 "'guardtui inbox import' reads them"
             )
     without = sum(reader.without_text for reader in readers)
-    _say_added(inbox, added, without)
+    note(added.text(inbox.path, without))
+    for line in verdicts:
+        note(line)
+    if added.added:
+        note(f"{inbox.path} {_PRIVATE}")
+    _record_logged(inbox, topic)
 
 
 def _counted(logged: Iterable[LoggedPrompt]) -> Iterator[LoggedPrompt]:
@@ -91,12 +119,16 @@ def _counted(logged: Iterable[LoggedPrompt]) -> Iterator[LoggedPrompt]:
     progress("")
 
 
-def _say_added(inbox: Inbox, added: Added, without: int) -> None:
-    note(added.text(inbox.path, without))
-    if added.verdicts:
-        note(f"{added.verdicts:,} with the verdict of a guardrail in production")
-    if added.added:
-        note(f"{inbox.path} {_PRIVATE}")
+def _record_logged(inbox: Inbox, topic: Path) -> None:
+    """Record the verdicts that logs have on labelled prompts, and say so."""
+    from guardtui.app.labels.logged_verdicts import record_logged
+    from guardtui.domain.guardrail import guardrail_text
+
+    for iteration in record_logged(inbox, topic):
+        evaluation = iteration.evaluation
+        of = f"{evaluation.metrics.total} of {evaluation.metrics.prompts} prompts"
+        who = guardrail_text(evaluation.settings)
+        note(f"recorded as #{iteration.number}, from the log: {of} have a verdict of {who}")
 
 
 @command.command("list")
@@ -126,12 +158,12 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
         return
     waiting = [prompt for prompt in inbox.own if prompt.state is State.UNLABELLED]
     rows = [
-        (one.id, one.why_asked or "", one.origin, display_start(one.text, _SHOWN))
-        for one in waiting[:_LISTED]
+        (prompt.id, prompt.why_asked or "", prompt.origin, display_start(prompt.text, _SHOWN))
+        for prompt in waiting[:_LISTED]
     ]
     write(table(rows, ("id", "asked as", "origin", "prompt")))
     note(", ".join(f"{count:,} {state.value}" for state, count in inbox.counts.items()))
-    if drift := changes_text(inbox.own, datetime.now(UTC)):
+    if drift := changes_text(inbox.prompts.values(), datetime.now(UTC)):
         note(drift)
 
 
@@ -166,7 +198,8 @@ def label(
         done = inbox.take_back(prompt.id, reason)
     else:
         done = inbox.label(prompt.id, label == "true", reason)
-    _say_label(inbox, prompt, done)
+    _say_label(inbox, topic, prompt, done)
+    _record_logged(inbox, topic)
 
 
 def _label_in_app(inbox: Inbox, topic: Path) -> None:
@@ -177,26 +210,34 @@ def _label_in_app(inbox: Inbox, topic: Path) -> None:
 
     require_waiting(inbox)
     require_terminal()
+    from guardtui.app.labels.logged_verdicts import VerdictSources
     from guardtui.tui.labels.app import run_queue
 
-    count = run_queue(inbox, load_topic(topic).topic)
+    count = run_queue(inbox, load_topic(topic).topic, VerdictSources(topic, inbox))
     note(f"{count_text(count, 'answer')} written; 'guardtui {topic}' shows the figures")
+    _record_logged(inbox, topic)
 
 
-def _say_label(inbox: Inbox, before: InboxPrompt, after: InboxPrompt) -> None:
+def _say_label(inbox: Inbox, topic: Path, before: InboxPrompt, after: InboxPrompt) -> None:
+    from guardtui.app.labels.logged_verdicts import VerdictSources
     from guardtui.domain.text import display_start
+    from guardtui.files.topic_files import load_topic
 
     words = [
-        one.state.value if one.expected is None else str(one.expected).lower()
-        for one in (before, after)
+        prompt.state.value if prompt.expected is None else str(prompt.expected).lower()
+        for prompt in (before, after)
     ]
     note(f"{after.id} {' → '.join(words)}: {display_start(after.text, _SHOWN)}")
     if after.expected is not None:
         note(f"it is a prompt of {inbox.set_path}")
-    if after.production is not None and after.expected is not None:
-        by = after.production.guardrail or "the guardrail"
-        verb = "triggered" if after.production.triggered else "did not trigger"
-        note(f"in production {by} {verb}")
+    if after.expected is None or not after.production:
+        return
+    sources, definition = VerdictSources(topic, inbox), load_topic(topic).topic
+    verbs = {True: "triggered", False: "did not trigger", None: "did both"}
+    for one in after.production:
+        by = display_start(one.guardrail, _SHOWN) or "the guardrail"
+        which = sources.words(one, definition)
+        note(f"in production {by} {verbs[one.triggered]}, {which}")
 
 
 @command.command("draft")
@@ -256,7 +297,9 @@ def draft(
 
         write(encode(DRAFTS_KIND, DraftsData.of(added, "" if model is None else model.name)))
     else:
-        shown = [(one.id, made.origin, display_start(one.text, _SHOWN)) for made, one in added]
+        shown = [
+            (prompt.id, made.origin, display_start(prompt.text, _SHOWN)) for made, prompt in added
+        ]
         write(table(shown, ("id", "draft", "prompt")))
     if not added and model is None:
         note(f"{NO_DRAFT}; or name a --writer")
@@ -363,6 +406,7 @@ def import_(topic: Path, labelled: Path, replace: bool, prompts: Path | None) ->
     inbox = _opened(topic, prompts)
     imported = inbox.import_labels(read_labelled(labelled), replace=replace)
     _say_imported(inbox, labelled, imported)
+    _record_logged(inbox, topic)
 
 
 def _say_imported(inbox: Inbox, path: Path, imported: Imported) -> None:
@@ -370,7 +414,7 @@ def _say_imported(inbox: Inbox, path: Path, imported: Imported) -> None:
     from guardtui.domain.text import display_start
 
     for row, prompt in imported.contradicting[:_LISTED]:
-        given, has = (str(one.expected).lower() for one in (row, prompt))
+        given, has = (str(entry.expected).lower() for entry in (row, prompt))
         shown = display_start(prompt.text, _SHOWN)
         warn(f"{path}:{row.line}: {given} contradicts the label {has}: {shown}")
     if count := len(imported.contradicting):

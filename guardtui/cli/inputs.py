@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from guardtui.cli.diagnostics import warn
-from guardtui.domain.prompts import PromptSet, located
+from guardtui.cli.diagnostics import note, warn
+from guardtui.domain.prompts import UNLABELLED, PromptSet, located, waiting_text
 from guardtui.domain.topic import Topic
 
 
@@ -26,8 +26,15 @@ def say_blank_texts(path: Path, topic: Topic) -> None:
 
 
 def say_findings(prompts: PromptSet, limit: int = 5) -> None:
-    """Warn of doubtful prompts: the first findings, and the number of others."""
-    for finding in prompts.findings[:limit]:
+    """Warn of doubtful prompts: the first findings, and the number of others.
+
+    All prompts that wait for a label are counted together, rows of the file too.
+    """
+    waiting = waiting_text(prompts)
+    findings = [one for one in prompts.findings if not (waiting and one.code == UNLABELLED)]
+    for finding in findings[:limit]:
         warn(located(prompts.source, finding.message, finding.lines))
-    if len(prompts.findings) > limit:
-        warn(f"{len(prompts.findings) - limit} more findings: 'guardtui check' lists them")
+    if len(findings) > limit:
+        warn(f"{len(findings) - limit} more findings: 'guardtui check' lists them")
+    if waiting:
+        note(f"{prompts.source}: {waiting}")

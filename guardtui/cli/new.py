@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from guardtui.app.editing.new_topic import (
     unwritable,
     write_new_topic,
 )
+from guardtui.cli.asking import read_line
 from guardtui.cli.diagnostics import InputError, can_ask, note, warn
 from guardtui.cli.options import FILE
 from guardtui.cli.output import write
@@ -144,7 +143,7 @@ def _for_prompts(prompts_path: Path, answers: _Answers) -> None:
         answers.name = name_for(prompts_path)
     refuse_existing(topic_path)
     intent = None if answers.intent is None else Intent(answers.intent)
-    workspace = start_topic(prompts_path, topic_path, answers.topic(), intent, undo_hint="")
+    workspace = start_topic(prompts_path, topic_path, answers.topic(), intent)
     workspace.store.close()
     note(display_text(workspace.opening_note))
     if answers.description is None:
@@ -237,8 +236,6 @@ def _ask_missing(answers: _Answers, folder: Path) -> Path | None:
             f"{', '.join(missing)}: missing, and there is no terminal to ask for it\n"
             "  give NAME, --description, --intent and --example (two to five times)"
         )
-    with contextlib.suppress(ImportError):
-        import readline  # noqa: F401 - arrows and corrections in the answers
     note("A new topic. Ctrl-C leaves without writing anything.")
     if answers.name is None:
         answers.name = _ask(
@@ -268,7 +265,7 @@ def _ask_examples(answers: _Answers) -> None:
     while len(answers.examples) < EXAMPLES_AT_MOST:
         enough = len(answers.examples) >= EXAMPLES_AT_LEAST
         try:
-            text = _read(f"{len(answers.examples) + 1}> ")
+            text = read_line(f"{len(answers.examples) + 1}> ")
         except EOFError:
             if not enough:
                 raise click.Abort from None
@@ -286,21 +283,13 @@ def _ask(question: str, problem_of: Callable[[str], str]) -> str:
     note(question)
     while True:
         try:
-            text = _read("> ")
+            text = read_line("> ")
         except EOFError:
             raise click.Abort from None
         if problem := unwritable(text, "it ") or problem_of(text):
             note(f"  {problem}")
         else:
             return text
-
-
-def _read(sign: str) -> str:
-    """Return one line of input, stripped. Raises EOFError at Ctrl-D."""
-    try:
-        return input(sign if sys.stdout and sys.stdout.isatty() else "").strip()
-    except UnicodeDecodeError:
-        return "\ud800"  # half a character, which every answer's check rejects
 
 
 def _broken(topic: Topic, field: str) -> str:

@@ -36,6 +36,7 @@ from guardtui.tui.system.garbage_collector import make_full_collections_rare
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.remote import ModelOptions, RemoteOptions
+    from guardtui.app.open_request import OpenRequest
     from guardtui.domain.operating_point import Wanted
     from guardtui.domain.prompt_reading import Reading
     from guardtui.scanners.configuration import AirsConfiguration, Configuration
@@ -88,20 +89,31 @@ def app_options(function: Function) -> Function:
 
 @click.command("open")
 @app_options
-def command(**values: Any) -> int:
+@click.option(
+    "--plain",
+    is_flag=True,
+    help="Commands and answers as lines, for screen readers, pipes and slow links.",
+)
+def command(*, plain: bool, **values: Any) -> int:
     """Open the app on a topic file.
 
     Without one, it opens the only topic file of this folder with prompts beside it, else the last
     topic, else a sample.
     """
     start = prepared(**values)
+    if plain:
+        from guardtui.cli.plain.run import run_plain
+
+        return start(run_plain)
     if os.environ.get("TEXTUAL_DRIVER") != WEB_DRIVER:
         require_terminal()
     if os.environ.get("NO_COLOR") == "":
         # Empty counts as unset (no-color.org); Textual checks only whether it exists.
         del os.environ["NO_COLOR"]
     make_full_collections_rare()
-    return start()
+    from guardtui.tui.run import run_app
+
+    return start(run_app)
 
 
 def prepared(
@@ -117,8 +129,8 @@ def prepared(
     reducer: str | None,
     metrics: tuple[str, ...],
     plugins: tuple[Path, ...],
-) -> Callable[[], int]:
-    """Check the values of all options, and return what runs the app with them.
+) -> Callable[[Callable[[OpenRequest], int]], int]:
+    """Check the values of all options; return what runs the app, on the screen or as lines.
 
     Raises UsageError and InputError.
     """
@@ -141,11 +153,12 @@ def prepared(
 
     config = load_config(flags={"encoder": encoder} if encoder else None)
 
-    def start() -> int:
-        from guardtui.tui.run import run_app
+    def start(run: Callable[[OpenRequest], int]) -> int:
+        from guardtui.app.open_request import OpenRequest
 
+        request = OpenRequest(topic, prompts, encoder, threshold, config, remote, measures, reading)
         if not sandbox or remote is None:
-            return run_app(topic, prompts, encoder, threshold, config, remote, measures, reading)
+            return run(request)
         from guardtui.app.guardrails.named import NamedGuardrail
         from guardtui.cli.sandbox import sandbox_process
 
@@ -158,7 +171,7 @@ def prepared(
                 # Not what was chosen for this topic before.
                 guardrail=remote.guardrail or NamedGuardrail("", remote.airs),
             )
-            return run_app(topic, prompts, encoder, threshold, config, practice, measures, reading)
+            return run(replace(request, remote=practice))
 
     return start
 
@@ -248,5 +261,5 @@ def require_terminal() -> None:
     if reason:
         raise InputError(
             f"the app needs a terminal: {reason}\n"
-            "  run it in a terminal, or use a command that needs none, such as 'guardtui eval'"
+            "  run it in a terminal; 'guardtui open --plain' needs none, like 'guardtui eval'"
         )

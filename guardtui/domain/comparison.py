@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from guardtui.domain.operating_point import is_fitted, judged_alike
 from guardtui.domain.separation import SeparationChange, placements, separation_change
 from guardtui.domain.significance import SIGNIFICANT as SIGNIFICANT
 from guardtui.domain.significance import Difference, Pairs, Significance
-from guardtui.domain.verdicts import Outcome, Triggered, is_wrong, outcomes
+from guardtui.domain.verdicts import Outcome, Triggered, Verdicts, is_wrong, outcomes, spread
 
 ABSENT = -1
 """Baseline outcome of a prompt that is not in the baseline."""
@@ -325,6 +326,34 @@ def answers_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> NDArray[np.
         alignment.index >= 0, answers[alignment.index], np.int8(Triggered.NOT_ASKED)
     )
     return aligned
+
+
+def verdicts_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> Verdicts:
+    """Return the verdicts of an evaluation for these prompts (keys uint64 [N]).
+
+    Prompts that it does not have are NOT_ASKED. Unless the prompts are its own, epochs and costs
+    are left out.
+    """
+    alignment, verdicts = align(evaluation.keys, keys), evaluation.verdicts
+    if alignment.index is None:
+        return verdicts
+    there = np.flatnonzero(alignment.index >= 0)
+    rows = alignment.index[there]
+    place = {int(row): index for index, row in enumerate(rows)}
+
+    def moved(texts: Mapping[int, Any]) -> dict[int, Any]:
+        return {place[row]: text for row, text in texts.items() if row in place}
+
+    part = Verdicts(
+        verdicts.triggered[rows],
+        verdicts.score[rows],
+        verdicts.matched[rows],
+        errors=moved(verdicts.errors),
+        notes=moved(verdicts.notes),
+        stopped_by=moved(verdicts.stopped_by),
+        reasons=moved(verdicts.reasons),
+    )
+    return spread(part, there, len(keys))
 
 
 def _deltas(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import TypeAlias
 
 
@@ -204,32 +204,28 @@ def listed(prompts: Prompts, view: PromptView) -> Lines:
     return Lines(len(rows), lambda index: prompts.line(rows[index]), prompts.whole)
 
 
-class Join(IntEnum):
-    """How a line goes from a point to the next one: straight, or level and then up or down."""
-
-    STRAIGHT = 0
-    LEVEL_FIRST = 1
-    LEVEL_LAST = 2
-
-
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line of a chart through its points (x, y), in order."""
+    """A line of a chart through its points (x, y), in order.
+
+    With `steps` it goes up or down at a point, and then level to the next one.
+    """
 
     name: str
     points: tuple[tuple[float, float], ...]
-    join: Join = Join.STRAIGHT
+    steps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A point of a chart: a sign, and its label or its `kind`, which the legend names."""
+    """A point of a chart: a sign, its label, its `kind`, which the legend names, its interval."""
 
     x: float
     y: float
     sign: str = "●"
     kind: str = ""
     label: str = ""
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +247,10 @@ class Chart:
     """Rates from 0 to 1, drawn by formats that can; its figures are in a table beside it.
 
     - `title`: what is drawn, in a line.
-    - `x`, `y`: the horizontal axis, and the title of the vertical one.
+    - `x`, `y`: the horizontal axis, and the title of the vertical one, which begins at `floor`.
     - `series`: lines; the last ones lie above the others.
     - `now`: a marked place of the horizontal axis with its label, or None.
-    - `diagonal`: whether y = x is drawn, as for comparison with chance.
-    - `wide`: whether the chart takes twice the width.
+    - `limit`: a marked rate with its label, or None.
     """
 
     title: str
@@ -264,19 +259,72 @@ class Chart:
     series: tuple[Series, ...]
     marks: tuple[Mark, ...] = ()
     now: tuple[float, str] | None = None
-    diagonal: bool = False
-    wide: bool = False
+    limit: tuple[float, str] | None = None
+    floor: float = 0.0
+
+
+class Kind(StrEnum):
+    """What is counted, by which a format chooses a colour."""
+
+    MISSED = "missed"
+    STOPPED = "wrongly stopped"
+    BROKE = "broke"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A share from 0 to 1 with its count in words, its interval, and the share before.
+
+    None stands for what is undefined or not known.
+    """
+
+    kind: Kind
+    count: str
+    share: float | None
+    interval: tuple[float, float] | None = None
+    before: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BarChart:
+    """Shares as bars. `before` names what came before; the largest share allowed is `limit`."""
+
+    title: str
+    bars: tuple[Bar, ...]
+    before: str = ""
+    limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Charts:
     """Charts side by side. `twin` has their figures; it may be None if a table follows."""
 
-    charts: tuple[Chart, ...]
+    charts: tuple[Chart | BarChart, ...]
     twin: Table | None = None
 
 
-Block: TypeAlias = "Paragraph | Facts | Table | Bullets | TitledLines | Edits | Prompts | Charts"
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Lines under a name, with the number of each kind and the same in words."""
+
+    name: Phrase
+    counts: tuple[tuple[Kind, int], ...]
+    text: str
+    lines: Lines
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups of lines with their sizes as bars; other formats show only `twin`, if there is one."""
+
+    groups: tuple[Group, ...]
+    twin: Table | None = None
+
+
+Block: TypeAlias = (
+    "Paragraph | Facts | Table | Bullets | TitledLines | Edits | Prompts | Charts | Groups"
+)
 
 
 class Depth(IntEnum):
@@ -291,7 +339,8 @@ class Depth(IntEnum):
 class Section:
     """A part with a heading; formats briefer than `depth` omit it.
 
-    `anchor` is the link target (a-z, 0-9, -). Plain text omits the title if not `titled`.
+    `anchor` is the link target (a-z, 0-9, -). Plain text omits the title if not `titled`. A page
+    shows `details` below the other sections.
     """
 
     title: str
@@ -299,12 +348,14 @@ class Section:
     blocks: tuple[Block, ...]
     depth: Depth = Depth.BRIEF
     titled: bool = True
+    details: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
     """A whole report: the main result first, then how it was made, then the details.
 
+    - `verdict`: the result in a sentence, or "" if there is no single one.
     - `lead`: sentences for readers who stop there.
     - `cautions`: why the figures may mislead.
     - `made_with`: what measured the figures.
@@ -316,6 +367,7 @@ class Document:
     lead: tuple[Phrase, ...]
     sections: tuple[Section, ...]
     made_with: Facts = Facts(())
+    verdict: Phrase = ""
     cautions: tuple[Phrase, ...] = ()
     next_step: Phrase = ""
     glossary: tuple[tuple[str, str], ...] = ()

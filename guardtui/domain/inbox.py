@@ -30,28 +30,58 @@ class WhyAsked(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Production:
-    """What a guardrail said of a prompt in production.
+    """What a guardrail said of a prompt in production; None if it gave both answers.
 
     `guardrail` and `definition` (a fingerprint or a revision) are "" where the log has none.
+    `topics` are those that stopped the prompt, if the log names them. `logged` is how the log names
+    its judge, if the author has said more.
     """
 
-    triggered: bool
+    triggered: bool | None
     guardrail: str = ""
     definition: str = ""
+    topics: tuple[str, ...] = ()
+    logged: tuple[str, str] | None = None
+
+    @property
+    def judge(self) -> tuple[str, str]:
+        """Whose verdict it is: guardrail and definition, as the log names them."""
+        return self.guardrail, self.definition
 
     def as_json(self) -> dict[str, Any]:
         """Return the values that are known."""
         known = {"guardrail": self.guardrail, "definition": self.definition}
-        return {"triggered": self.triggered} | {name: text for name, text in known.items() if text}
+        more = {"topics": list(self.topics)} if self.topics else {}
+        if self.logged is not None:
+            more["logged"] = list(self.logged)
+        named = {name: text for name, text in known.items() if text}
+        return {"triggered": self.triggered} | named | more
 
     @classmethod
     def of(cls, value: object) -> Production | None:
         """Return what `as_json` wrote, or None for another value."""
         if not isinstance(value, dict) or not isinstance(value.get("triggered"), bool):
             return None
+        topics, logged = value.get("topics"), value.get("logged")
+        names = tuple(map(str, logged)) if isinstance(logged, list) else ()
         return cls(
-            value["triggered"], str(value.get("guardrail", "")), str(value.get("definition", ""))
+            value["triggered"],
+            str(value.get("guardrail", "")),
+            str(value.get("definition", "")),
+            tuple(map(str, topics)) if isinstance(topics, list) else (),
+            (names[0], names[1]) if len(names) == 2 else None,
         )
+
+    def joined(self, other: Production) -> Production:
+        """Return this verdict with another one of the same judge on the same prompt."""
+        if self.triggered == other.triggered:
+            return self
+        return Production(None, self.guardrail, self.definition, logged=self.logged)
+
+    def covers(self, other: Production) -> bool:
+        """Return whether another verdict on the same prompt is this one, as the log names it."""
+        same = other.judge in (self.judge, self.logged)
+        return same and self.triggered in (other.triggered, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +99,10 @@ class LabelChange:
 class InboxPrompt:
     """A prompt of the inbox, or one that came from there and has a label now.
 
-    `origin` is where it came from, such as "app.log:12". `chance` is the probability, above 0, with
-    which the audit that it is part of drew it. `asked_at` and `labelled_at` are the last times.
+    `origin` is where it came from, such as "app.log:12". `production` has one verdict for each
+    guardrail and definition that judged it in production. `chance` is the probability, above 0,
+    with which the audit that it is part of drew it. `asked_at` and `labelled_at` are the last
+    times.
     `in_set` says whether it is a row of the prompt set, labelled or not, and `draft` whether
     no user wrote it, so that it is in no audit. `stratum` is the part of the log, from 0, within
     which the audit draws at random. `changes` are those of its label, oldest first.
@@ -80,7 +112,7 @@ class InboxPrompt:
     text: str
     origin: str = ""
     added_at: str = ""
-    production: Production | None = None
+    production: tuple[Production, ...] = ()
     state: State = State.UNLABELLED
     expected: bool | None = None
     reason: str = ""
@@ -107,12 +139,18 @@ class InboxRecord:
     values: dict[str, Any] = field(default_factory=dict)
     changes: list[LabelChange] = field(default_factory=list)
     expected: bool | None = None
+    production: dict[tuple[str, str], Production] = field(default_factory=dict)
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Add what a line says; whatever was asked for an audit stays a part of it."""
         if self.why_asked is WhyAsked.AUDIT:
             line = {name: line[name] for name in line if name not in ("why_asked", "chance")}
         self.values |= line
+        if (said := Production.of(line.get("production"))) is not None:
+            for judge in [one for one in self.production if said.covers(self.production[one])]:
+                del self.production[judge]
+            before = self.production.get(said.judge)
+            self.production[said.judge] = said if before is None else before.joined(said)
         if "state" not in line:
             return
         labelled = line["state"] == State.LABELLED
@@ -159,7 +197,7 @@ class InboxRecord:
             text=text,
             origin=str(values.get("origin", "")),
             added_at=str(values.get("added_at", "")),
-            production=Production.of(values.get("production")),
+            production=tuple(self.production.values()),
             state=state,
             expected=expected,
             reason=str(values.get("reason", "")) if known else "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -34,6 +34,12 @@ LARGE = 200_000
 
 SAMPLE = "sample"
 """Code of the finding that says the prompts are a sample of a larger set."""
+
+CHOSEN_SHARE = 0.05
+"""Share of prompts chosen for the edits from which they make a prompt set noticeably harder."""
+
+UNLABELLED = "unlabelled"
+"""Code of the finding that counts rows without a label."""
 
 HEADER = "the header"
 TRUE = ("true", "yes", "1", "1.0", "t", "y")
@@ -103,7 +109,8 @@ class PromptSet:
     `intent_given` says whether the file contains the intent; otherwise it is the topic's.
     `left_out` are findings about rows without a label; they are among `findings`. `read_only` says
     whether the format of the file can be read but not written. `waiting` are the keys of prompts
-    that wait for a label, as rows of the file or in its inbox.
+    that wait for a label, as rows of the file or in its inbox. `chosen` is the number of labelled
+    ones that the queue chose for the edits.
     """
 
     frame: pl.DataFrame
@@ -114,6 +121,7 @@ class PromptSet:
     left_out: tuple[Finding, ...] = ()
     read_only: bool = False
     waiting: frozenset[int] = frozenset()
+    chosen: int = 0
 
     def __len__(self) -> int:
         return self.frame.height
@@ -295,12 +303,31 @@ def build_prompt_set(
     return replace(prompts, findings=check_prompt_set(prompts, None))
 
 
+def split_column(names: Iterable[str]) -> str | None:
+    """Return the name of the column `split` among those of a prompt file, or None."""
+    return next((name for name in names if name.strip().lower() == "split"), None)
+
+
 def waiting_text(prompts: PromptSet) -> str:
     """Return how many prompts wait for a label, as a sentence without its stop, or ""."""
     count = len(prompts.waiting)
     if not count:
         return ""
     return f"{count_text(count, 'unlabelled prompt')} {'is' if count == 1 else 'are'} in no figure"
+
+
+def chosen_caution(prompts: PromptSet) -> str:
+    """Return that intervals are not of prompts as users write them, as a sentence, or "".
+
+    The queue chooses prompts near the line between both labels: where they are many, the set is
+    harder than production.
+    """
+    if not prompts.chosen or prompts.chosen < CHOSEN_SHARE * len(prompts):
+        return ""
+    return (
+        f"{prompts.chosen:,} of {len(prompts):,} prompts were chosen near the line between both "
+        "labels: intervals are of prompts like these, which are harder than those of production"
+    )
 
 
 def unlabelled_rows(labels: pl.Series) -> NDArray[np.bool_]:
@@ -324,7 +351,7 @@ def _without_label(
     rows = count_text(int(blank.sum()), "row")
     message = f"{rows} without a label {verb} {fate} (--unlabelled {unlabelled})"
     listed = tuple(lines[blank][:LISTED].tolist())
-    notes = (Finding(Severity.WARNING, "unlabelled", message, listed),)
+    notes = (Finding(Severity.WARNING, UNLABELLED, message, listed),)
     if unlabelled.leaves_out:
         return raw.filter(pl.Series(~blank)), lines[~blank], notes
     filled = pl.when(pl.Series(blank)).then(pl.lit("false")).otherwise(pl.col(label))

@@ -170,10 +170,17 @@ def starts_formula(text: str) -> bool:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """Return the word that is most similar to a misspelt one, or "" if none is similar."""
+    """Return the word that is most similar to a misspelt one, or "" if none is similar.
+
+    One with another first letter, which is seldom mistyped, must be more similar.
+    """
     from difflib import get_close_matches  # only for mistakes: every start would import it
 
-    return next(iter(get_close_matches(word, list(words), n=1)), "")
+    alike: dict[bool, list[str]] = {True: [], False: []}
+    for known in words:
+        alike[known[:1].lower() == word[:1].lower()].append(known)
+    first = get_close_matches(word, alike[True], n=1)
+    return next(iter(first or get_close_matches(word, alike[False], n=1, cutoff=0.8)), "")
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:

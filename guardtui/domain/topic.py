@@ -135,6 +135,13 @@ def line_breaks(topic: Topic) -> tuple[Violation, ...]:
     return tuple(problems)
 
 
+def definition_lines(topic: Topic) -> list[str]:
+    """Return each field with its name; the texts are not display-safe."""
+    examples = (f"example {index}: {text}" for index, text in enumerate(topic.examples, start=1))
+    texts = f"name: {topic.name}", f"description: {topic.description}"
+    return [*texts, *examples, f"intent: {topic.intent.value}"]
+
+
 def describe_changes(before: Topic, after: Topic) -> tuple[str, ...]:
     """Return what changed from one definition to another, in the words of an author.
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from typing import TypeAlias
+
+Signature: TypeAlias = "tuple[int, int, int] | None"
 
 
-def change_signature(path: Path) -> tuple[int, int, int] | None:
+def change_signature(path: Path) -> Signature:
     """Return mtime, size and inode of a file; None if missing or not a regular file."""
     try:
         status = path.stat()

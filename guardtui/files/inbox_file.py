@@ -10,22 +10,22 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from guardtui.domain.inbox import State
+from filelock import FileLock, Timeout
+
+from guardtui.domain.inbox import State, WhyAsked
 from guardtui.files.change_signature import change_signature
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.files.table_formats import unpacked_name
 
-if sys.platform != "win32":
-    import fcntl
-
 _PRIVATE = 0o600
+_POLL, _PATIENCE = 0.01, 30.0  # seconds
 _CHUNK = 1 << 20
 _DAMAGED = "not a line of an inbox (a JSON object with an id)"
 _REPAIR = "correct or remove this line"
@@ -36,10 +36,14 @@ _waiting: dict[Path, tuple[tuple[int, int, int], Waiting]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Keys of the prompts whose text an inbox holds, labelled or not, and of those set aside."""
+    """Keys of the prompts whose text an inbox holds, labelled or not, and of those set aside.
+
+    `chosen` are those that were asked because their label teaches most, and that no audit drew.
+    """
 
     texts: frozenset[int] = frozenset()
     set_aside: frozenset[int] = frozenset()
+    chosen: frozenset[int] = frozenset()
 
 
 def inbox_path(prompts: Path) -> Path:
@@ -100,32 +104,23 @@ class InboxFile:
     @contextmanager
     def locked(self) -> Iterator[InboxWriter]:
         """Keep all other programs from writing, and yield what writes. Raises FileError."""
+        lock = self.path.with_name(f".{self.path.name}.lock")
         try:
-            handle = self._opened()
+            self.path.parent.stat()  # which is not created
+            with (
+                FileLock(lock, _PATIENCE, mode=_PRIVATE, poll_interval=_POLL),
+                self._opened() as file,
+            ):
+                self.path.chmod(_PRIVATE)
+                yield InboxWriter(self.path, file.fileno())
+        except Timeout as error:
+            problem = f"another program has been writing it for {_PATIENCE:.0f} s"
+            raise FileError(self.path, problem, f"stop it, or remove {lock.name}") from error
         except OSError as error:
             raise from_os_error(self.path, error) from error
-        try:
-            yield InboxWriter(self.path, handle)
-        except OSError as error:
-            raise from_os_error(self.path, error) from error
-        finally:
-            os.close(handle)  # frees the lock
 
-    def _opened(self) -> int:
-        """Return a descriptor with the lock on the file that has the name."""
-        while True:
-            handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, _PRIVATE)
-            try:
-                if sys.platform != "win32":
-                    fcntl.flock(handle, fcntl.LOCK_EX)
-                    os.fchmod(handle, _PRIVATE)
-                with suppress(FileNotFoundError):
-                    if os.path.samestat(os.fstat(handle), self.path.stat()):
-                        return handle
-            except BaseException:
-                os.close(handle)
-                raise
-            os.close(handle)  # another program replaced the file meanwhile
+    def _opened(self) -> FileIO:
+        return FileIO(self.path, "a+", opener=lambda name, flags: os.open(name, flags, _PRIVATE))
 
 
 class InboxWriter:
@@ -191,19 +186,24 @@ def waiting(path: Path) -> Waiting:
         return Waiting()
     known = _waiting.get(path)
     if known is None or known[0] != signature:
-        texts, aside = set[int](), set[int]()
+        texts, aside, why = set[int](), set[int](), dict[int, str]()
         for line in InboxFile(path).lines():
             key = int(line["id"], 16)
             if "removed" in line:
                 texts.discard(key)
                 aside.discard(key)
+                why.pop(key, None)
+            if "why_asked" in line and why.get(key) != WhyAsked.AUDIT:
+                why[key] = str(line["why_asked"])
             if "text" in line:
                 texts.add(key)
             if line.get("state") == State.SET_ASIDE:
                 aside.add(key)
             elif "state" in line:
                 aside.discard(key)
-        known = _waiting[path] = (signature, Waiting(frozenset(texts), frozenset(aside)))
+        chosen = frozenset(key for key, word in why.items() if word == WhyAsked.CHOSEN)
+        read = Waiting(frozenset(texts), frozenset(aside), chosen)
+        known = _waiting[path] = (signature, read)
     return known[1]
 
 

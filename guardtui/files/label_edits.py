@@ -7,7 +7,8 @@ a text is found in it again.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from guardtui.domain.prompts import (
     PromptSet,
     PromptSetError,
     prompt_keys,
+    split_column,
     unlabelled_rows,
 )
 from guardtui.domain.topic import Intent
@@ -43,11 +45,13 @@ class LabelEdit:
     """Labels to write by text, and texts to take out of the file again.
 
     With None as its label, the cells of a text become empty. A text that the file lacks is
-    appended. `removed` are texts whose rows are removed.
+    appended, with its value of `splits` in a column `split`, if the file has one. `removed` are
+    texts whose rows are removed.
     """
 
     labels: Mapping[str, bool | None]
     removed: Collection[str] = ()
+    splits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +158,13 @@ def _edited(before: LabelRows, edit: LabelEdit, intent: Intent) -> bytes:
     if len(gone):
         content = _document(path, content, rows, intent).removed(gone)
         rows = read_rows(path, content) if new else rows
-    return _document(path, content, rows, intent).added(new, {}) if new else content
+    column = split_column(rows.raw.columns)
+    parts = groupby(new, lambda row: edit.splits.get(row[0], ""))
+    for number, (split, part) in enumerate(parts):
+        rows = read_rows(path, content) if number else rows
+        others = {column: split} if column is not None and split else {}
+        content = _document(path, content, rows, intent).added(list(part), others)
+    return content
 
 
 def _document(path: Path, content: bytes, rows: RawRows, intent: Intent) -> PromptDocument:

@@ -15,7 +15,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -50,13 +50,15 @@ _BLOCKED = ("guardrail_intervened", "blocked")
 class LoggedPrompt:
     """A text of a user in a log; `origin` is the name of the file with the line.
 
-    Or a `draft`, which no user wrote; `origin` is how it was made.
+    `production` is what guardrails said of it. Or a `draft`, which no user wrote; `origin` is how
+    it was made, `split` that of its source.
     """
 
     text: str
     origin: str
-    production: Production | None = None
+    production: tuple[Production, ...] = ()
     draft: bool = False
+    split: str = ""
 
 
 class PromptLog:
@@ -232,17 +234,20 @@ class PromptLog:
         if isinstance(value, dict) and len(self._keys) < _KEYS_SHOWN:
             self._keys |= dict.fromkeys(map(str, value))
         self.labelled += isinstance(value, dict) and value.get("expected") not in (None, "")
-        texts = {text: said for text, said in self._texts(value, None, _DEPTH) if text.strip()}
+        texts: dict[str, tuple[Production, ...]] = {}
+        for text, said in self._texts(value, (), _DEPTH):
+            if text.strip():
+                texts[text] = (*texts.get(text, ()), *said)
         self.without_text += not texts
         for text, production in texts.items():
             yield LoggedPrompt(text, origin, production)
 
     def _texts(
-        self, value: object, production: Production | None, depth: int
-    ) -> Iterator[tuple[str, Production | None]]:
+        self, value: object, production: tuple[Production, ...], depth: int
+    ) -> Iterator[tuple[str, tuple[Production, ...]]]:
         """Yield texts with what a guardrail said of them, from an entry or a part of it."""
         if isinstance(value, str) and depth == _DEPTH and not self._column:
-            yield value, None
+            yield value, ()
         elif looks_like_chat(value) and not self._column:
             yield from _said(user_texts(value) or [], production)
         elif isinstance(value, dict):
@@ -322,10 +327,10 @@ def _parts(line: int, value: object) -> Iterator[tuple[int, object]]:
 
 
 def _said(
-    texts: list[str], production: Production | None
-) -> Iterator[tuple[str, Production | None]]:
-    """Yield the texts of a chat: what a guardrail said then is about the last one."""
-    yield from ((text, None) for text in texts[:-1])
+    texts: list[str], production: tuple[Production, ...]
+) -> Iterator[tuple[str, tuple[Production, ...]]]:
+    """Yield the texts of a chat: what guardrails said then is about the last one."""
+    yield from ((text, ()) for text in texts[:-1])
     yield from ((text, production) for text in texts[-1:])
 
 
@@ -348,7 +353,9 @@ def _with_attributes(value: dict[str, Any]) -> dict[str, Any]:
         return value | attributes
     if not isinstance(attributes, list):
         return value
-    pairs = [one for one in attributes if isinstance(one, dict) and isinstance(one.get("key"), str)]
+    pairs = [
+        pair for pair in attributes if isinstance(pair, dict) and isinstance(pair.get("key"), str)
+    ]
     return value | {pair["key"]: _any_value(pair.get("value")) for pair in pairs}
 
 
@@ -360,33 +367,64 @@ def _any_value(value: object) -> object:
     if kind == "arrayValue" and isinstance(inner, dict):
         return [_any_value(item) for item in inner.get("values") or ()]
     if kind == "kvlistValue" and isinstance(inner, dict):
-        pairs = [one for one in inner.get("values") or () if isinstance(one, dict)]
+        pairs = [pair for pair in inner.get("values") or () if isinstance(pair, dict)]
         return {str(pair.get("key")): _any_value(pair.get("value")) for pair in pairs}
     return inner if kind.endswith("Value") else value
 
 
-def _production(value: Mapping[str, Any]) -> Production | None:
-    """Return what a guardrail said, if an object of LiteLLM, AIRS or guardtui's own keys has it."""
-    detected = value.get("prompt_detected")
-    if isinstance(detected, dict) and isinstance(detected.get("topic_violation"), bool):
-        profile = value.get("profile_name")
-        name = f"airs:{profile}" if isinstance(profile, str) and profile else "airs"
-        return Production(detected["topic_violation"], name)
+def _production(value: Mapping[str, Any]) -> tuple[Production, ...]:
+    """Return what guardrails said, if an object of LiteLLM, AIRS or guardtui's own keys has it."""
+    if (by_airs := _by_airs(value)) is not None:
+        return (by_airs,)
     metadata = value.get("metadata")
     for part in (value, metadata if isinstance(metadata, dict) else {}):
         information = part.get("guardrail_information")
         calls = information if isinstance(information, list) else [information]
-        known = [
-            Production(status in _BLOCKED, str(call.get("guardrail_name") or ""))
-            for call in calls
-            if isinstance(call, dict)
-            and (status := call.get("guardrail_status")) in ("success", *_BLOCKED)
-        ]
-        if known:
-            return next((one for one in known if one.triggered), known[0])
+        said = [_by_litellm(call) for call in calls if isinstance(call, dict)]
+        if known := tuple(verdict for verdict in said if verdict is not None):
+            return known
     word = str(value.get("triggered", "")).strip().lower()
     if word in (*TRUE, *FALSE):
         names = (value.get("guardrail"), value.get("definition"))
         guardrail, definition = (name if isinstance(name, str) else "" for name in names)
-        return Production(word in TRUE, guardrail, definition)
-    return None
+        return (Production(word in TRUE, guardrail, definition),)
+    return ()
+
+
+def _by_airs(value: Mapping[str, Any]) -> Production | None:
+    """Return the verdict on topics of a scan result of AIRS; its revision is the definition.
+
+    A scan that failed or timed out has none.
+    """
+    detected = value.get("prompt_detected")
+    violation = detected.get("topic_violation") if isinstance(detected, dict) else None
+    if (
+        not isinstance(violation, bool)
+        or value.get("error") is True
+        or value.get("timeout") is True
+    ):
+        return None
+    profile, revision = value.get("profile_name"), value.get("profile_id")
+    topics = _at(value, "prompt_detection_details.topic_guardrails_details.blocked_topics")
+    return Production(
+        violation,
+        f"airs:{profile}" if isinstance(profile, str) and profile else "airs",
+        revision.lower() if isinstance(revision, str) else "",
+        tuple(map(str, topics)) if violation and isinstance(topics, list) else (),
+    )
+
+
+def _by_litellm(call: Mapping[str, Any]) -> Production | None:
+    """Return the verdict of one call of a guardrail on a prompt.
+
+    What one said of the answer (`post_call`) is none. Where a guardrail is a profile of AIRS, only
+    its verdict on topics counts.
+    """
+    status, response = call.get("guardrail_status"), call.get("guardrail_response")
+    if call.get("guardrail_mode") == "post_call" or status not in ("success", *_BLOCKED):
+        return None
+    name = str(call.get("guardrail_name") or "")
+    if isinstance(response, dict) and "prompt_detected" in response:
+        by_airs = _by_airs(response)
+        return None if by_airs is None else replace(by_airs, guardrail=name or by_airs.guardrail)
+    return Production(status in _BLOCKED, name)

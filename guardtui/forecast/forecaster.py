@@ -105,8 +105,8 @@ class Forecast:
     """The verdicts expected of a guardrail on a definition.
 
     `triggers` [N] is the probability of each prompt to trigger. `last` int8 [N] is its latest
-    verdict on any definition (`Triggered`). `before` is the coverage of the latest scan of the
-    whole prompt set.
+    verdict on any definition (`Triggered`). `before` is the coverage that the rates are compared
+    with: by default that of the latest scan of the whole prompt set.
     """
 
     topic: Topic
@@ -204,8 +204,11 @@ class Forecaster:
         among: NDArray[np.bool_] | None = None,
         *,
         first_scan: bool = False,
+        before: float | None = None,
     ) -> Forecast | None:
         """Forecast a definition; returns None if stopped.
+
+        `before` is the coverage to compare with, instead of that of the latest scan.
 
         `answered` int8 [N] are verdicts of the guardrail on it so far (`Triggered`). In a
         `first_scan` the model knows no others, and the rates are averaged with theirs. `among`
@@ -220,7 +223,8 @@ class Forecaster:
             chances = chances.with_answers(matched)
         rated = chances if among is None else chances.among(among)
         belongs = self._prompts.expected if among is None else self._prompts.expected[among]
-        rates = expected_rates(rated, belongs, self._before)
+        before = self._before if before is None else before
+        rates = expected_rates(rated, belongs, before)
         if first_scan and matched is not None:
             rates = averaged_with_counts(rates, belongs, matched)
         triggers = chances.match
@@ -234,7 +238,7 @@ class Forecaster:
             triggers,
             self._last,
             rates,
-            self._before,
+            before,
         )
 
 

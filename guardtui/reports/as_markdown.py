@@ -15,6 +15,7 @@ from guardtui.domain.document import (
     Edits,
     Facts,
     Foreign,
+    Groups,
     Lines,
     Paragraph,
     Phrase,
@@ -76,7 +77,8 @@ def marked(phrase: Phrase, *, cell: bool = False, characters: int = _CHARACTERS)
 
 
 def _head(document: Document) -> Iterator[str]:
-    yield from (f"# {marked(document.title)}", "", " ".join(map(marked, document.lead)), "")
+    lead = " ".join(filter(None, map(marked, (document.verdict, *document.lead))))
+    yield from (f"# {marked(document.title)}", "", lead, "")
     for caution in document.cautions:
         yield from (f"Caution: {marked(caution)}.", "")
     if document.made_with.pairs:
@@ -148,10 +150,11 @@ def _edits(block: Edits) -> Iterator[str]:
     yield ""
 
 
-@_lines.register
-def _charts(block: Charts) -> Iterator[str]:
-    """Yield nothing: the figures of charts are in tables."""
-    return iter(())
+@_lines.register(Charts)
+@_lines.register(Groups)
+def _drawn(block: Charts | Groups) -> Iterator[str]:
+    """Yield the figures of what only a page draws."""
+    return iter(()) if block.twin is None else _table(block.twin)
 
 
 @_lines.register

@@ -15,6 +15,7 @@ from guardtui.domain.document import (
     Edits,
     Facts,
     Foreign,
+    Groups,
     Lines,
     Paragraph,
     Phrase,
@@ -62,7 +63,7 @@ def cut(text: str, characters: int) -> str:
 
 
 def _head(document: Document) -> Iterator[str]:
-    yield from map(plain, document.lead)
+    yield from filter(None, map(plain, (document.verdict, *document.lead)))
     yield from _facts(document.made_with)
     yield from (f"{'caution':<{_LABEL}} {plain(caution)}" for caution in document.cautions)
 
@@ -131,10 +132,11 @@ def _edits(block: Edits) -> Iterator[str]:
             yield f"  {'' if old else field:<12} + {cut(new, _DEFINITION)}"
 
 
-@_lines.register
-def _charts(block: Charts) -> Iterator[str]:
-    """Yield nothing: the figures of charts are in tables."""
-    return iter(())
+@_lines.register(Charts)
+@_lines.register(Groups)
+def _drawn(block: Charts | Groups) -> Iterator[str]:
+    """Yield the figures of what only a page draws."""
+    return iter(()) if block.twin is None else _table(block.twin)
 
 
 @_lines.register

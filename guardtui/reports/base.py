@@ -17,13 +17,20 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts, given_examples
-from guardtui.domain.figures import UNDEFINED, change_text, threshold_text
+from guardtui.domain.figures import UNDEFINED, change_text
 from guardtui.domain.forecast_record import CheckedCoverage, ForecastBefore
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
-from guardtui.domain.operating_point import ThresholdFit, is_fitted_with
+from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.profile import only_others
-from guardtui.domain.prompts import LARGE, SAMPLE, PromptSet, prompt_keys, waiting_text
+from guardtui.domain.prompts import (
+    LARGE,
+    SAMPLE,
+    PromptSet,
+    chosen_caution,
+    prompt_keys,
+    waiting_text,
+)
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
@@ -133,8 +140,9 @@ class ReportInput:
     `evaluation` is recorded, `next_command` the command line to run next, or "", and `more_command`
     one that writes the brief report again. With a `page` that report is only this page of a list.
     `ideas` are the best measured edits, None if they were not measured; `no_ideas` says why there
-    are none, or "". `doubt` says in a sentence why the verdicts may be of another definition, or
-    is "".
+    are none, or "". `next_step` is what the app shows as the next step, or "". `least` is the
+    coverage that a gate requires. `doubt` says in a sentence why the verdicts may be of another
+    definition, or is "".
     """
 
     topic: Topic
@@ -169,6 +177,8 @@ class ReportInput:
     page: PageRequest | None = None
     ideas: tuple[Proposal, ...] | None = None
     no_ideas: str = ""
+    next_step: str = ""
+    least: float | None = None
 
     @property
     def baseline_name(self) -> str:
@@ -189,6 +199,11 @@ class ReportInput:
         """Note that the prompts are a sample of a larger set, or ""."""
         findings = self.prompts.findings if self.prompts is not None else ()
         return next((finding.message for finding in findings if finding.code == SAMPLE), "")
+
+    @property
+    def waiting(self) -> int:
+        """Number of prompts that wait for a label and are in no figure."""
+        return 0 if self.prompts is None else len(self.prompts.waiting)
 
     @property
     def unlabelled(self) -> str:
@@ -222,17 +237,6 @@ class ReportInput:
                 yes = (verdicts.repeats == Triggered.YES).sum(axis=0)
                 share = (yes / known.sum(axis=0)).astype(np.float32)
         return rate_errors(self.evaluation.codes, self.evaluation.should_trigger, share, clusters)
-
-    @property
-    def operating_text(self) -> str:
-        """The fitted threshold and its labels, or ""."""
-        fit = self.fit
-        if fit is None or not is_fitted_with(self.evaluation, fit):
-            return ""
-        return (
-            f"threshold {threshold_text(fit.threshold)}, {fit.source} "
-            f"(shipped {threshold_text(fit.shipped)})"
-        )
 
     @property
     def epochs_text(self) -> str:
@@ -286,7 +290,9 @@ class ReportInput:
     def cautions(self) -> tuple[str, ...]:
         """Why the rates may mislead, a sentence each, without foreign text."""
         examples = self.example_prompts
-        return tuple(filter(None, (self.doubt, "" if examples is None else examples.sentence)))
+        sentence = "" if examples is None else examples.sentence
+        chosen = "" if self.prompts is None else chosen_caution(self.prompts)
+        return tuple(filter(None, (self.doubt, sentence, chosen)))
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:
@@ -313,17 +319,26 @@ class ReportInput:
         return tuple(name for name in self._columns if name not in known)
 
     @cached_property
-    def by_category(self) -> dict[str, Metrics]:
-        """Metrics of each category; empty without a category column.
+    def categories(self) -> tuple[NDArray[np.intp], Sequence[str]]:
+        """Category of each prompt (intp [N], -1 for none) and the names of the categories.
 
-        Prompts that the prompt set no longer contains are omitted.
+        Without a category column there are none. Prompts that the prompt set no longer contains
+        have none.
         """
+        codes = np.full(len(self._places), -1, np.intp)
         if self.prompts is None or self.prompts.category_column is None:
-            return {}
-        codes, names = self.prompts.groups(self.prompts.category_column)
+            return codes, ()
+        of_prompts, names = self.prompts.groups(self.prompts.category_column)
         known = self._places >= 0
-        groups = codes[self._places[known]]
-        return metrics_by_group(self.evaluation.codes[known], groups, names)
+        codes[known] = of_prompts[self._places[known]]
+        return codes, names
+
+    @cached_property
+    def by_category(self) -> dict[str, Metrics]:
+        """Metrics of each category; empty without a category column."""
+        codes, names = self.categories
+        known = codes >= 0
+        return metrics_by_group(self.evaluation.codes[known], codes[known], names)
 
     @cached_property
     def removed(self) -> tuple[RemovedPrompt, ...]:
@@ -385,6 +400,22 @@ class ReportInput:
             return ()
         answers = repeats[:, number].tolist()
         return tuple(None if answer < Triggered.NO else bool(answer) for answer in answers)
+
+    def worst_first(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return rows, those that are farthest on the wrong side of the threshold first.
+
+        Without scores regressions come first, and then the order of the file decides.
+        """
+        evaluation, comparison = self.evaluation, self.comparison
+        score = evaluation.verdicts.score[rows].astype(np.float64)
+        beyond = score - (evaluation.settings.threshold or 0.0)
+        beyond = np.where(evaluation.expected[rows], -beyond, beyond)
+        regression = np.zeros(len(rows), np.bool_)
+        if comparison is not None:
+            regression = comparison.changes[rows] == Change.REGRESSION
+        order = np.lexsort((rows, ~regression, -np.nan_to_num(beyond, nan=-np.inf)))
+        ordered: NDArray[np.intp] = rows[order]
+        return ordered
 
     @cached_property
     def listed(self) -> NDArray[np.intp] | None:

@@ -29,7 +29,7 @@ from guardtui.reports.base import (
     Score,
     other_topics,
 )
-from guardtui.reports.json_data import Count, Rate, Share, document, encode
+from guardtui.reports.json_data import Count, Omitted, Rate, Share, document, encode
 from guardtui.reports.json_text import dumps
 
 if TYPE_CHECKING:
@@ -70,10 +70,6 @@ _NAME = 200  # bytes of a guardrail's name
 Bounds = Annotated[
     tuple[float, float] | None, Field(description="Low and high; null where it is undefined.")
 ]
-
-
-def _omitted(text: str) -> Any:
-    return Field(description=text, exclude_if=lambda value: not value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +142,12 @@ class BriefPrompt:
     outcome: Literal["TP", "FN", "FP", "TN", "ERROR", "OPEN"]
     score: Score
     matched: Matched
-    change: Annotated[str, _omitted("Change against the baseline.")]
-    reason: Annotated[str, _omitted("The reason of a judge.")]
-    note: Annotated[str, _omitted("A caution about the verdict.")]
-    stopped_by: Annotated[str, _omitted("Other topics of the profile that stopped the prompt.")]
+    change: Annotated[str, Omitted, Field(description="Change against the baseline.")]
+    reason: Annotated[str, Omitted, Field(description="The reason of a judge.")]
+    note: Annotated[str, Omitted, Field(description="A caution about the verdict.")]
+    stopped_by: Annotated[
+        str, Omitted, Field(description="Other topics of the profile that stopped the prompt.")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +225,9 @@ class BriefData:
     intervals: BriefIntervals
     judgement: BriefJudgement
     complete: Annotated[bool, Field(description="Whether every prompt has a verdict.")]
+    unlabelled: Annotated[
+        Count, Field(description="Prompts that wait for a label: they are in no figure.")
+    ]
     cautions: Annotated[tuple[str, ...], Field(description="Why the figures may mislead.")]
     ideas: Annotated[
         tuple[BriefIdea, ...] | None,
@@ -343,6 +344,7 @@ def _brief(report: ReportInput, size: _Size) -> BriefData:
         intervals=_intervals(report),
         judgement=BriefJudgement(judgement.code, judgement.text),
         complete=not metrics.missing,
+        unlabelled=report.waiting,
         cautions=tuple(_start(caution, _NAME) for caution in _cautions(report)),
         ideas=ideas and ideas[: size.ideas],
         no_ideas=_start(no_ideas, _NAME) or None,
@@ -399,14 +401,14 @@ def _intervals(report: ReportInput) -> BriefIntervals:
 
 
 def _mistakes(outcome: Outcome) -> Callable[[ReportInput], NDArray[np.intp]]:
-    return lambda report: _worst_first(report, np.flatnonzero(report.evaluation.codes == outcome))
+    return lambda report: report.worst_first(np.flatnonzero(report.evaluation.codes == outcome))
 
 
 def _changed(change: Change) -> Callable[[ReportInput], NDArray[np.intp]]:
     def rows(report: ReportInput) -> NDArray[np.intp]:
         if report.comparison is None:
             return np.empty(0, np.intp)
-        return _worst_first(report, np.flatnonzero(report.comparison.changes == change))
+        return report.worst_first(np.flatnonzero(report.comparison.changes == change))
 
     return rows
 
@@ -417,23 +419,6 @@ _LISTS: dict[str, Callable[[ReportInput], NDArray[np.intp]]] = {
     "broke": _changed(Change.REGRESSION),
     "fixed": _changed(Change.FIX),
 }
-
-
-def _worst_first(report: ReportInput, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return rows, those that are farthest on the wrong side of the threshold first.
-
-    Without scores regressions come first, and then the order of the file decides.
-    """
-    evaluation, comparison = report.evaluation, report.comparison
-    score = evaluation.verdicts.score[rows].astype(np.float64)
-    beyond = score - (evaluation.settings.threshold or 0.0)
-    beyond = np.where(evaluation.expected[rows], -beyond, beyond)
-    regression = np.zeros(len(rows), np.bool_)
-    if comparison is not None:
-        regression = comparison.changes[rows] == Change.REGRESSION
-    order = np.lexsort((rows, ~regression, -np.nan_to_num(beyond, nan=-np.inf)))
-    ordered: NDArray[np.intp] = rows[order]
-    return ordered
 
 
 def _prompts(report: ReportInput, rows: NDArray[np.intp], size: _Size) -> tuple[BriefPrompt, ...]:

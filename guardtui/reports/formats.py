@@ -121,6 +121,9 @@ FORMATS: dict[str, ReportFormat] = {
 }
 """The built-in formats, those for readers first; other packages may add more."""
 
+WITH_NEXT_STEP = ("html", "md", "brief")
+"""Formats that say what to do next, by the session and measured edits."""
+
 DOCUMENT_FORMATS = ("table", "md", "html", "json")
 """Formats of everything that has a document, besides the report on one evaluation."""
 

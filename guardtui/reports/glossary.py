@@ -25,7 +25,7 @@ RATE_TERMS: tuple[tuple[str, str], ...] = (
     ),
     ("TP, TN", "true positive, true negative: the topic triggers, or does not, and rightly so"),
     ("FN", "false negative: the topic does not trigger and should (a prompt is missed)"),
-    ("FP", "false positive: the topic triggers and should not (a false alarm)"),
+    ("FP", "false positive: the topic triggers and should not (a prompt is wrongly stopped)"),
 )
 """Terms of every report with rates."""
 

@@ -37,8 +37,8 @@ class InboxEntry:
     asked_at: Time
     labelled_at: Time
     production: Annotated[
-        Production | None,
-        Field(description="What a guardrail said in production; null before it has a label."),
+        tuple[Production, ...],
+        Field(description="What guardrails said in production; empty before it has a label."),
     ]
     changes: Annotated[
         tuple[LabelChange, ...], Field(description="Of its label, oldest first; null is no label.")
@@ -60,7 +60,7 @@ class InboxEntry:
             chance=prompt.chance,
             asked_at=prompt.asked_at,
             labelled_at=prompt.labelled_at,
-            production=None if prompt.expected is None else prompt.production,
+            production=() if prompt.expected is None else prompt.production,
             changes=prompt.changes,
         )
 
@@ -112,6 +112,7 @@ def inbox_csv(prompts: Iterable[InboxPrompt]) -> str:
     Nothing that a machine thinks of a prompt is in it: a person would copy that.
     """
     cells = (
-        (one.id, one.text, one.expected, one.reason, one.why_asked, one.origin) for one in prompts
+        (prompt.id, prompt.text, prompt.expected, prompt.reason, prompt.why_asked, prompt.origin)
+        for prompt in prompts
     )
     return csv_text(COLUMNS, (), "", cells)

@@ -7,7 +7,7 @@ from them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any
 
@@ -36,8 +36,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Rate = Annotated[
     float | None, Field(ge=0, le=1, description="From 0 to 1; null where it is undefined.")
 ]
-Omitted = Field(exclude_if=lambda value: value is None or value is False)
-"""A field that is omitted where it is None or False."""
+Omitted = Field(exclude_if=lambda value: value is None or value is False or value == "")
+"""A field that is omitted where it is None, False or ""."""
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -74,30 +74,6 @@ class Counts:
     def of(cls, metrics: Metrics) -> Counts:
         """Return the counts of metrics."""
         return cls(*(getattr(metrics, count.name) for count in fields(cls)))
-
-
-@dataclass(frozen=True, slots=True)
-class CountsAndRates:
-    """Counts and rates of some prompts."""
-
-    tp: Count
-    tn: Count
-    fp: Count
-    fn: Count
-    errors: Count
-    open: Count
-    total: Count
-    coverage: Rate
-    tpr: Rate
-    tnr: Rate
-    accuracy: Rate
-    precision: Rate
-    f1: Rate
-
-    @classmethod
-    def of(cls, metrics: Metrics) -> CountsAndRates:
-        """Return the counts and rates of metrics."""
-        return cls(**asdict(Counts.of(metrics)), **asdict(Rates.of(metrics)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ from guardtui.reports.base import (
 from guardtui.reports.json_data import (
     RATE_KEYS,
     Count,
-    CountsAndRates,
     Intervals,
     Measured,
     MeasuredGuardrail,
@@ -298,7 +297,7 @@ class EvaluationData:
     errors: Annotated[list[Mistake], _said("Prompts that were asked and have no verdict.")]
     regressions: Annotated[list[ChangedPrompt], _said("Right in the baseline and wrong now.")]
     fixes: Annotated[list[ChangedPrompt], _said("Wrong in the baseline and right now.")]
-    by_category: dict[str, CountsAndRates]
+    by_category: dict[str, Measured]
     intervals: Intervals
     comparison: Annotated[ComparisonData | None, _said("Null without a baseline.")]
     guardrail: MeasuredGuardrail
@@ -359,7 +358,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         errors=_mistakes(report, Outcome.ERROR),
         regressions=_changed(report, Change.REGRESSION),
         fixes=_changed(report, Change.FIX),
-        by_category={name: CountsAndRates.of(group) for name, group in report.by_category.items()},
+        by_category={name: Measured.of(group) for name, group in report.by_category.items()},
         intervals=Intervals.of(metrics, fitted=settings.has_fitted_threshold),
         comparison=_comparison(report),
         guardrail=settings,
@@ -370,7 +369,7 @@ def evaluation_data(report: ReportInput) -> EvaluationData:
         definition=report.topic,
         companions=report.companions,
         sample=report.sample,
-        unlabelled=0 if report.prompts is None else len(report.prompts.waiting),
+        unlabelled=report.waiting,
         topic_fingerprint=report.topic.fingerprint,
         prompt_set_fingerprint=evaluation.prompt_set,
         iterations=[_iteration(iteration) for iteration in report.iterations],

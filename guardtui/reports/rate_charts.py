@@ -1,76 +1,141 @@
-"""Charts of rates: by iteration, by threshold, and the curves of a sweep, each with its table."""
+"""Charts of a report: mistakes against what is asked, iterations, thresholds, and their tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from guardtui.domain.document import (
-    RATE_TICKS,
     Axis,
+    Bar,
+    BarChart,
     Block,
     Chart,
     Charts,
-    Join,
+    Column,
+    Kind,
     Mark,
     Paragraph,
     Series,
+    Table,
     Tone,
 )
 from guardtui.domain.figures import UNDEFINED, interval_text, rate_text
 from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.metrics import Metrics
+from guardtui.domain.statistics import Interval, wilson_interval
 from guardtui.reports.base import ReportInput
 from guardtui.reports.thresholds import ENGINE_THRESHOLD, thresholds_table
-from guardtui.session.session import Decision, Iteration
+from guardtui.session.session import Decision
 
 if TYPE_CHECKING:
     from guardtui.domain.curves import CurvePoint
     from guardtui.domain.sweep import Best, Sweep
 
 _POINTS = 150
-_MOST_TICKS = 12  # of iterations
+_ITERATIONS = 100
+_MARKED = 20  # iterations above which only kept ones and that of the report are marked
+_MOST_TICKS = 10  # of iterations
 _SERIES = {"TPR": "true_positive_rate", "TNR": "true_negative_rate", "coverage": "coverage"}
-_SIGNS = {Decision.KEEP: "●", Decision.DISCARD: "□", Decision.UNDECIDED: "△"}
+_DECISIONS = {
+    Decision.KEEP: ("●", "kept"),
+    Decision.DISCARD: ("□", "discarded"),
+    Decision.UNDECIDED: ("△", "undecided"),
+}
 
 
-# --- by iteration -------------------------------------------------------------------------
+# --- the result ---------------------------------------------------------------------------
 
 
-def iterations_chart(iterations: Sequence[Iteration]) -> Iterator[Block]:
-    """Yield the chart of rates by iteration; nothing for a single one, or without any rate."""
-    measured = [(iteration, iteration.evaluation.metrics) for iteration in iterations]
-    series = tuple(
-        Series(
-            name,
-            tuple(
-                (iteration.number, rate)
-                for iteration, metrics in measured
-                if (rate := _rate(metrics, key)) is not None
-            ),
-        )
-        for name, key in _SERIES.items()
+def result_charts(report: ReportInput) -> Charts:
+    """Return what is missed and wrongly stopped, and the course of the iterations, if any."""
+    metrics, comparison = report.evaluation.metrics, report.comparison
+    before = None if comparison is None else comparison.evaluations[0].metrics
+    should = int(report.evaluation.should_trigger.sum())
+    limit = None if report.least is None else round(1 - report.least, 9)
+    name = "the baseline"
+    if report.baseline_number is not None:
+        name = f"iteration {report.baseline_number}"
+    bars, rows = [], []
+    for kind, prompts in (
+        (Kind.MISSED, should),
+        (Kind.STOPPED, len(report.evaluation.keys) - should),
+    ):
+        wrong, judged = _mistakes(metrics, kind)
+        interval = wilson_interval(wrong, judged)
+        share = _share(metrics, kind)
+        earlier = None if before is None else _share(before, kind)
+        count = f"{wrong} of {judged}" if judged else UNDEFINED
+        bars.append(Bar(kind, count, share, _ends(interval), earlier))
+        cells = [rate_text(share), interval_text(interval)]
+        cells += [rate_text(earlier)] * (before is not None)
+        rows.append((kind.value, count, *cells, str(prompts - judged)))
+    titles = ["prompts", "share", "95 % interval", *[name] * (before is not None), "no verdict"]
+    columns = (Column("mistake", figure=False), *map(Column, titles))
+    shown = BarChart(
+        "Share of prompts that are missed, and that are wrongly stopped",
+        tuple(bars),
+        "" if before is None else name,
+        limit,
     )
-    if len(measured) < 2 or not any(line.points for line in series):
+    charts: tuple[Chart | BarChart, ...] = (shown, *_course(report))
+    return Charts(charts, Table(columns, tuple(rows), named="Mistakes"))
+
+
+def _mistakes(metrics: Metrics, kind: Kind) -> tuple[int, int]:
+    """Return the mistakes of a kind, and the prompts with a verdict that could be one."""
+    if kind is Kind.MISSED:
+        return metrics.fn, metrics.tp + metrics.fn
+    return metrics.fp, metrics.tn + metrics.fp
+
+
+def _share(metrics: Metrics, kind: Kind) -> float | None:
+    wrong, judged = _mistakes(metrics, kind)
+    return wrong / judged if judged else None
+
+
+def _ends(interval: Interval | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval.low, interval.high)
+
+
+def _course(report: ReportInput) -> Iterator[Chart]:
+    """Yield the coverage of the last iterations of this guardrail, if there are two."""
+    settings = report.evaluation.settings
+    measured = [
+        (iteration, coverage, iteration.evaluation.intervals["coverage"])
+        for iteration in report.iterations
+        if iteration.evaluation.settings.guardrail == settings.guardrail
+        and (coverage := iteration.evaluation.metrics.coverage) is not None
+    ][-_ITERATIONS:]
+    if len(measured) < 2:
         return
-    first, last = iterations[0].number, iterations[-1].number
     marks = tuple(
         Mark(
             iteration.number,
-            metrics.coverage,
-            _SIGNS[iteration.decision],
-            iteration.decision.value,
+            coverage,
+            *_DECISIONS[iteration.decision],
+            f"#{iteration.number}" * (iteration.number == report.iteration),
+            _ends(interval),
         )
-        for iteration, metrics in measured
-        if metrics.coverage is not None
+        for iteration, coverage, interval in measured
+        if len(measured) <= _MARKED
+        or iteration.decision is Decision.KEEP
+        or iteration.number == report.iteration
     )
-    title = (
-        f"Coverage, TPR and TNR of iterations {first} to {last}; what was decided is marked on the "
-        "line of coverage"
+    first, last = measured[0][0].number, measured[-1][0].number
+    lowest = min(interval.low if interval else rate for _, rate, interval in measured)
+    line = Series("", tuple((iteration.number, rate) for iteration, rate, _ in measured))
+    yield Chart(
+        f"Coverage of {len(measured)} iterations with its 95 % intervals; the prompts are those of "
+        "their time",
+        Axis("iteration", first, last, tuple(whole_ticks(first, last)), decimals=0),
+        "coverage",
+        (line,),
+        marks,
+        limit=None if report.least is None else (report.least, f"at least {report.least:g}"),
+        floor=math.floor(min(lowest, report.least or 1.0) * 5) / 5 % 1.0,
     )
-    axis = Axis("iteration", first, last, tuple(whole_ticks(first, last)), decimals=0)
-    yield Charts((Chart(title, axis, "rate", series, marks, wide=True),))
 
 
 def whole_ticks(first: int, last: int) -> list[int]:
@@ -122,7 +187,7 @@ def _sentences(report: ReportInput, curve: Sweep, best: Best | None) -> Iterator
 
 
 def threshold_charts(curve: Sweep, threshold: float | None, best: Best | None) -> Charts:
-    """Return the rates by threshold, ROC and precision-recall curve, with their table.
+    """Return the rates by threshold with their table.
 
     `threshold` is the current one, which is marked, or None.
     """
@@ -130,16 +195,8 @@ def threshold_charts(curve: Sweep, threshold: float | None, best: Best | None) -
 
     index = None if threshold is None else curve.index(threshold)
     marked = tuple(cut for cut in (index, best.index if best else None) if cut is not None)
-    points = curve_points(curve, _POINTS, marked)
-    now = None if index is None or threshold is None else (threshold, curve.metrics(index))
-    charts = (_by_threshold(points, threshold), *_roc(curve, points, now), *_pr(curve, points, now))
-    return Charts(charts, thresholds_table(curve, threshold, best))
-
-
-Now: TypeAlias = tuple[float, Metrics]
-"""The current threshold and its metrics."""
-
-Place: TypeAlias = tuple[float, float]
+    chart = _by_threshold(curve_points(curve, _POINTS, marked), threshold)
+    return Charts((chart,), thresholds_table(curve, threshold, best))
 
 
 def _by_threshold(points: Sequence[CurvePoint], threshold: float | None) -> Chart:
@@ -152,7 +209,7 @@ def _by_threshold(points: Sequence[CurvePoint], threshold: float | None) -> Char
                 if (rate := _rate(point.metrics, key)) is not None
             ),
             # A threshold has the verdicts of the next score above it.
-            Join.LEVEL_LAST,
+            steps=True,
         )
         for name, key in _SERIES.items()
     )
@@ -163,7 +220,7 @@ def _by_threshold(points: Sequence[CurvePoint], threshold: float | None) -> Char
     if low == high:
         low, high = max(0.0, low - 0.1), min(1.0, high + 0.1)
     ticks, decimals = _ticks(low, high)
-    now = None if threshold is None else (threshold, _now_text(threshold))
+    now = None if threshold is None else (threshold, f"now {threshold:.3f}")
     axis = Axis("threshold", low, high, ticks, decimals)
     return Chart("TPR, TNR and coverage by threshold", axis, "rate", series, now=now)
 
@@ -178,52 +235,6 @@ def _ticks(low: float, high: float) -> tuple[tuple[float, ...], int]:
     return (low, high), 3
 
 
-def _roc(curve: Sweep, points: Sequence[CurvePoint], now: Now | None) -> Iterator[Chart]:
-    def place(metrics: Metrics) -> Place | None:
-        up, rest = metrics.true_positive_rate, metrics.true_negative_rate
-        return None if up is None or rest is None else (1 - rest, up)
-
-    line = list(filter(None, (place(point.metrics) for point in points)))
-    if line:
-        yield Chart(
-            f"ROC curve, area {rate_text(curve.roc_area)}",
-            Axis("false positive rate (1 − TNR)", 0, 1, RATE_TICKS),
-            "TPR",
-            (Series("", tuple(line)),),
-            _marks(now, place),
-            diagonal=True,
-        )
-
-
-def _pr(curve: Sweep, points: Sequence[CurvePoint], now: Now | None) -> Iterator[Chart]:
-    def place(metrics: Metrics) -> Place | None:
-        recall, precision = metrics.true_positive_rate, metrics.precision
-        return None if recall is None or precision is None else (recall, precision)
-
-    line = list(filter(None, (place(point.metrics) for point in points)))
-    if len(line) < 2:
-        return
-    # In order of decreasing recall: a precision is valid down to the next smaller recall.
-    if line[0][0] < line[-1][0]:
-        line.reverse()
-    yield Chart(
-        f"Precision by recall, average precision {rate_text(curve.average_precision)}",
-        Axis("recall (TPR)", 0, 1, RATE_TICKS),
-        "precision",
-        (Series("", tuple(line), Join.LEVEL_FIRST),),
-        _marks(now, place),
-    )
-
-
-def _marks(now: Now | None, place: Callable[[Metrics], Place | None]) -> tuple[Mark, ...]:
-    at = None if now is None else place(now[1])
-    return () if now is None or at is None else (Mark(*at, label=_now_text(now[0])),)
-
-
 def _rate(metrics: Metrics, name: str) -> float | None:
     rate: float | None = getattr(metrics, name)
     return rate
-
-
-def _now_text(threshold: float) -> str:
-    return f"now {threshold:.3f}"

@@ -36,7 +36,7 @@ from guardtui.domain.topic import Topic
 from guardtui.reports.formats import render as render_document
 from guardtui.reports.json_data import (
     Count,
-    CountsAndRates,
+    Measured,
     MeasuredGuardrail,
     Rate,
     Share,
@@ -209,8 +209,8 @@ class MeasuredOn:
 class HeldOutData:
     """A proposal on prompts that had no part in the choice."""
 
-    before: CountsAndRates
-    after: CountsAndRates
+    before: Measured
+    after: Measured
     gain: float | None
 
 
@@ -227,8 +227,8 @@ class ProposalData:
     forecast: ForecastChange | None
     separation: SeparationChange | None
     level: float | None
-    before: CountsAndRates
-    after: CountsAndRates
+    before: Measured
+    after: Measured
     held_out: HeldOutData | None
     left_out_lines: list[int]
     fixed_lines: list[int]
@@ -248,13 +248,11 @@ class ProposalData:
             forecast=proposal.forecast,
             separation=proposal.separation,
             level=proposal.level,
-            before=CountsAndRates.of(proposal.before),
-            after=CountsAndRates.of(proposal.after),
+            before=Measured.of(proposal.before),
+            after=Measured.of(proposal.after),
             held_out=None
             if held is None
-            else HeldOutData(
-                CountsAndRates.of(held.before), CountsAndRates.of(held.after), held.gain
-            ),
+            else HeldOutData(Measured.of(held.before), Measured.of(held.after), held.gain),
             left_out_lines=lines.gather(proposal.left_out).to_list(),
             fixed_lines=lines.gather(proposal.fixes).to_list(),
             broken_lines=lines.gather(proposal.regressions).to_list(),
@@ -288,7 +286,7 @@ class RefinementData:
     prompts: Annotated[str, Field(description="The prompt file.")]
     measured_on: MeasuredOn
     topic: Topic
-    before: CountsAndRates
+    before: Measured
     confidence: Annotated[Share, Field(description="Of the intervals of gains.")]
     proposals: list[ProposalData]
     proposal: Annotated[ProposalData | None, Field(description="The best; null if none is.")]
@@ -311,7 +309,7 @@ class RefinementData:
                 rows.source, len(rows.chosen_on), len(rows.held_out), tuple(rows.notes)
             ),
             topic=result.topic,
-            before=CountsAndRates.of(result.before),
+            before=Measured.of(result.before),
             confidence=CONFIDENCE,
             proposals=[ProposalData.of(proposal, lines) for proposal in result.advised],
             proposal=None if best is None else ProposalData.of(best, lines),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePath
 
 from guardtui import __version__
+from guardtui.advice.judgement import Code, judge
 from guardtui.domain.definition_changes import definition_edits
 from guardtui.domain.document import (
     Block,
@@ -17,19 +19,28 @@ from guardtui.domain.document import (
     Edits,
     Facts,
     Foreign,
+    Groups,
     Item,
     Paragraph,
     Phrase,
+    Quote,
     Section,
     Table,
     Tone,
     quoting,
 )
-from guardtui.domain.figures import capitalized, count_text, interval_text, rate_text
-from guardtui.domain.guardrail import ENGINE, guardrail_label, guardrail_text, measured_by
+from guardtui.domain.figures import (
+    UNDEFINED,
+    capitalized,
+    count_text,
+    interval_text,
+    rate_text,
+)
+from guardtui.domain.guardrail import ENGINE, Guardrail, guardrail_label, guardrail_text
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Intent, byte_length, total_bytes, violations
 from guardtui.reports.base import (
+    GateOutcome,
     ReportInput,
     delta_text,
     guardrail_phrase,
@@ -37,10 +48,10 @@ from guardtui.reports.base import (
     usage_text,
 )
 from guardtui.reports.glossary import CHANGE_TERMS, RATE_TERMS
-from guardtui.reports.rate_charts import iterations_chart, threshold_blocks
+from guardtui.reports.rate_charts import result_charts, threshold_blocks
 from guardtui.reports.rates import Row as RateRow
 from guardtui.reports.rates import change_interval_text, counts_text, rates_table
-from guardtui.reports.topic_prompts import prompt_blocks
+from guardtui.reports.topic_prompts import changed_groups, mistake_groups, prompt_blocks
 from guardtui.session.history import recorded_history
 from guardtui.session.session import Decision
 
@@ -59,23 +70,30 @@ def topic_document(report: ReportInput, depth: Depth = Depth.PAGE) -> Document:
     Sections beyond `depth` are left out. If two recorded evaluations are compared, the edit is
     always shown.
     """
-    compared = bool(report.baseline_title)
-    sections = [
-        Section(title, anchor, tuple(blocks(report)), of, titled=of is not Depth.BRIEF)
-        for title, anchor, of, blocks in _SECTIONS
-        if of <= depth and not (compared and anchor == "definition")
-    ]
-    if compared:
-        edit = tuple(_definition(report))
-        sections.insert(1, Section("Definition", "definition", edit))
+    compared, baseline = bool(report.baseline_title), report.baseline
+    edited = baseline is not None and baseline.topic != report.topic
+    sections = []
+    for title, anchor, of, blocks in _SECTIONS:
+        edit = anchor == "definition"
+        if of <= depth or (edit and compared):
+            section = Section(
+                "What changed" if edit and edited else title,
+                anchor,
+                tuple(blocks(report)),
+                Depth.BRIEF if edit and compared else of,
+                titled=of is not Depth.BRIEF,
+                details=anchor in _DETAILS,
+            )
+            sections.append(section)
     kind = "comparison" if compared else "report"
     return Document(
         (f"Guardrail topic {kind}: ", Foreign(report.topic.name)),
         tuple(_lead(report)),
         tuple(part for part in sections if part.blocks),
         made_with=Facts(tuple(_made_with(report))),
+        verdict=quoting(lambda quote: _verdict(report, quote)),
         cautions=report.cautions,
-        next_step=_next_step(report),
+        next_step=Foreign(report.next_step) if report.next_step else "",
         glossary=RATE_TERMS if report.comparison is None else (*RATE_TERMS, *CHANGE_TERMS),
     )
 
@@ -86,54 +104,60 @@ def topic_document(report: ReportInput, depth: Depth = Depth.PAGE) -> Document:
 def _lead(report: ReportInput) -> Iterator[Phrase]:
     metrics, comparison = report.evaluation.metrics, report.comparison
     baseline, settings = report.baseline, report.evaluation.settings
-    yield quoting(lambda quote: measured_by(settings, quote))
     if baseline is not None and report.baseline_title and baseline.settings != settings:
         before = baseline.settings
         yield quoting(lambda quote: f"The baseline: {guardrail_text(before, quote)}.")
-    interval = interval_text(report.evaluation.intervals["coverage"])
-    spread = f" (95 % interval {interval})" if interval else ""
-    yield (
-        f"Coverage is {rate_text(metrics.coverage)}{spread}: "
-        f"{count_text(metrics.fn, 'false negative')} and "
-        f"{count_text(metrics.fp, 'false positive')} in {count_text(metrics.total, 'prompt')}."
-    )
+    gates = _deciding_gates(report)
+    if gates:
+        yield f"{capitalized('; '.join(gate.text for gate in gates))}."
+    if not any(gate.option == "--min-coverage" and gate.passed is not None for gate in gates):
+        interval = interval_text(report.evaluation.intervals["coverage"])
+        spread = f" (95 % interval {interval})" if interval else ""
+        yield f"Coverage is {rate_text(metrics.coverage)}{spread}."
     if comparison is not None:
         yield f"{capitalized(comparison.describe(report.baseline_name))}{report.baseline_caution}."
+    judgement = judge(report.evaluation, comparison, report.baseline_number)
+    if judgement.code in (Code.NO_COVERAGE, Code.TOO_FEW_LABELS):
+        yield f"{capitalized(judgement.text)}."
     if missing := missing_text(report):
         yield f"{capitalized(missing)}."
-    if gates := gates_text(report):
-        yield gates
+    if report.unlabelled:
+        yield f"{capitalized(report.unlabelled)}."
 
 
-def gates_text(report: ReportInput) -> str:
-    """Return whether the gates passed, in a sentence, or "" without gates."""
-    failed = [gate for gate in report.gates if gate.passed is False]
-    unsure = [gate for gate in report.gates if gate.passed is None]
-    if not report.gates:
-        return ""
-    if failed:
-        return f"Not good enough: {'; '.join(gate.text for gate in failed)}."
-    if unsure:
-        return f"Not known to be good enough: {'; '.join(gate.text for gate in unsure)}."
-    return f"Good enough: {'; '.join(gate.text for gate in report.gates)}."
+def _verdict(report: ReportInput, quote: Quote) -> str:
+    """Return whether the gates passed, how much is wrong, and who says so, in a sentence."""
+    metrics, settings = report.evaluation.metrics, report.evaluation.settings
+    states, start = {gate.passed for gate in report.gates}, ""
+    if False in states:
+        start = "Not good enough: "
+    elif None in states:
+        start = "Not known to be good enough: "
+    elif states:
+        start = "Good enough: "
+    missed, stopped = metrics.fn, metrics.fp
+    should, should_not = metrics.tp + missed, metrics.tn + stopped
+    parts = (
+        f"{missed} of {count_text(should, 'prompt')} {'is' if missed == 1 else 'are'} missed"
+        if should
+        else f"missed prompts are {UNDEFINED}",
+        f"{stopped} of {should_not} wrongly stopped"
+        if should_not
+        else f"wrongly stopped ones are {UNDEFINED}",
+    )
+    if settings.kind == ENGINE:  # its version and threshold stand below
+        settings = replace(settings, guardrail=Guardrail(ENGINE), threshold=None)
+    verb = "expected" if settings.is_forecast else "measured"
+    by = guardrail_text(settings, quote)
+    return capitalized(f"{start}{' and '.join(parts)}, {verb} by {by}.")
 
 
-def _next_step(report: ReportInput) -> Phrase:
-    """Return the next step for a reader, or None."""
-    metrics, comparison = report.evaluation.metrics, report.comparison
-    if metrics.missing:
-        return f"finish the scan: {count_text(metrics.missing, 'prompt')} without a verdict."
-    if comparison is not None and comparison.regressions:
-        number = count_text(comparison.regressions, "regression")
-        return f"look through the {number} first: the edit broke what was right."
-    if metrics.fn or metrics.fp:
-        rates = (metrics.true_positive_rate, metrics.true_negative_rate)
-        missed = metrics.fp == 0 or (None not in rates and (rates[0] or 0) <= (rates[1] or 0))
-        kind = "false negatives" if missed and metrics.fn else "false positives"
-        return f"look through the {kind}: they hold coverage down."
-    if report.evaluation.settings.kind == ENGINE:
-        return "scan the definition with the guardrail itself: the engine is a stand-in for it."
-    return "collect harder prompts: these are all judged rightly."
+def _deciding_gates(report: ReportInput) -> Sequence[GateOutcome]:
+    """Return the gates that failed, or else those that could not be decided, or else all."""
+    for state in (False, None):
+        if some := [gate for gate in report.gates if gate.passed is state]:
+            return some
+    return report.gates
 
 
 def _made_with(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
@@ -153,8 +177,6 @@ def _made_with(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
     yield "guardrail", guardrail_phrase(report.evaluation.settings)
     if report.measured_at:
         yield "measured", Foreign(time_text(report.measured_at))
-    if report.operating_text:
-        yield "fitted", Foreign(report.operating_text)
 
 
 def time_text(created: str) -> str:
@@ -192,8 +214,7 @@ def _metrics(report: ReportInput) -> Iterator[Block]:
         baseline_fitted=report.baseline is not None
         and report.baseline.settings.has_fitted_threshold,
     )
-    waiting = f" {report.unlabelled}." if report.unlabelled else ""
-    yield Paragraph(f"{counts_text(report.evaluation.metrics)}.{waiting}")
+    yield Paragraph(f"{counts_text(report.evaluation.metrics)}.")
     if report.baseline is not None and report.comparison is not None and report.baseline_title:
         before = counts_text(report.baseline.metrics)
         wrong = report.comparison.wrong_in_both
@@ -239,30 +260,6 @@ def _gates(report: ReportInput) -> Iterator[Block]:
         yield Table(columns, rows, named="Gates")
 
 
-def _confusion(report: ReportInput) -> Iterator[Block]:
-    metrics, evaluation = report.evaluation.metrics, report.evaluation
-    should = int(evaluation.should_trigger.sum())
-    missing = should - metrics.tp - metrics.fn
-    allows = report.topic.intent is Intent.ALLOW
-    names = ("should be stopped", "should pass") if allows else ("should trigger", "should not")
-    heads = ("stopped", "let through") if allows else ("triggered", "did not")
-    columns = (
-        Column("label", figure=False),
-        *(Column(title) for title in (*heads, "no verdict", "all")),
-    )
-    rows = (
-        (names[0], f"TP {metrics.tp}", f"FN {metrics.fn}", str(missing), str(should)),
-        (
-            names[1],
-            f"FP {metrics.fp}",
-            f"TN {metrics.tn}",
-            str(metrics.missing - missing),
-            str(len(evaluation.keys) - should),
-        ),
-    )
-    yield Table(columns, rows, named="Confusion matrix")
-
-
 # --- the definition -----------------------------------------------------------------------
 
 
@@ -294,6 +291,8 @@ def _definition(report: ReportInput) -> Iterator[Block]:
                 for companion in report.companions
             )
         )
+    if changed := tuple(changed_groups(report)):
+        yield Groups(changed)
 
 
 # --- history, categories ------------------------------------------------------------------
@@ -302,7 +301,6 @@ def _definition(report: ReportInput) -> Iterator[Block]:
 def _history(report: ReportInput) -> Iterator[Block]:
     if not report.iterations:
         return
-    yield from iterations_chart(list(report.iterations)[-LIMIT:])
     if report.series is not None:
         yield Paragraph(f"{capitalized(report.series.text)}.")
     texts = ("decision", "measured by", "edit", "recorded")
@@ -325,7 +323,7 @@ def _history(report: ReportInput) -> Iterator[Block]:
                 *map(rate_text, rates),
                 Foreign(guardrail_label(iteration.evaluation.settings)),
                 Foreign(entry.what_changed),
-                Foreign(iteration.created),
+                Foreign(time_text(iteration.created)),
             )
         )
     columns = tuple(Column(title, figure=title not in texts) for title in titles)
@@ -333,8 +331,9 @@ def _history(report: ReportInput) -> Iterator[Block]:
     yield from _cut(len(report.iterations), "iterations before these")
 
 
-def _categories(report: ReportInput) -> Iterator[Block]:
+def _mistakes(report: ReportInput) -> Iterator[Block]:
     if not report.by_category:
+        yield Groups(tuple(mistake_groups(report)))
         return
     some_open = any(metrics.open for metrics in report.by_category.values())
     titles = ["prompts", "TPR", "95 % interval", "TNR", "95 % interval", "FP", "FN"]
@@ -357,7 +356,8 @@ def _categories(report: ReportInput) -> Iterator[Block]:
             )
         )
     columns = (Column("category", figure=False), *map(Column, titles))
-    yield Table(columns, tuple(rows), named="By category")
+    table = Table(columns, tuple(rows), named="By category")
+    yield Groups(tuple(mistake_groups(report)), table)
     yield from _cut(len(report.by_category), "more categories")
 
 
@@ -371,13 +371,9 @@ def _cut(count: int, noun: str) -> Iterator[Block]:
 
 def _provenance(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
     evaluation, prompts, baseline = report.evaluation, report.prompts, report.baseline
-    settings = evaluation.settings
     yield "guardtui", __version__
-    yield "guardrail", Foreign(settings.guardrail.text(str))
-    if settings.revision:
-        yield "revision", Foreign(settings.revision)
-    if settings.threshold is not None:
-        yield "threshold", f"{settings.threshold:.6g}"
+    if revision := evaluation.settings.revision:
+        yield "revision", Foreign(revision)
     yield "definition", f"sha256 {report.topic.fingerprint}"
     if baseline is not None and baseline.topic != report.topic:
         yield "baseline's definition", f"sha256 {baseline.topic.fingerprint}"
@@ -393,14 +389,17 @@ def _provenance(report: ReportInput) -> Iterator[tuple[Phrase, Phrase]]:
 
 
 _SECTIONS: tuple[tuple[str, str, Depth, Callable[[ReportInput], Iterable[Block]]], ...] = (
+    ("Result", "result", Depth.PAGE, lambda report: [result_charts(report)]),
     ("Metrics", "metrics", Depth.BRIEF, _metrics),
     ("Gates", "gates", Depth.FULL, _gates),
-    ("Confusion matrix", "confusion", Depth.PAGE, _confusion),
     ("Definition", "definition", Depth.FULL, _definition),
     ("History", "history", Depth.FULL, _history),
     ("Threshold", "threshold", Depth.PAGE, threshold_blocks),
-    ("By category", "categories", Depth.BRIEF, _categories),
+    ("Mistakes by category", "mistakes", Depth.BRIEF, _mistakes),
     ("Prompts", "prompts", Depth.BRIEF, prompt_blocks),
     ("Provenance", "provenance", Depth.FULL, lambda report: [Facts(tuple(_provenance(report)))]),
 )
 """Title, anchor, depth and blocks of each section; one without blocks is left out."""
+
+_DETAILS = ("metrics", "gates", "history", "threshold", "provenance")
+"""Sections for readers who want to know more."""

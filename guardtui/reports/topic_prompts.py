@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from guardtui.domain.document import (
     Cell,
     Foreign,
     GridColumn,
+    Group,
+    Kind,
     Lines,
     Phrase,
     Prompts,
@@ -20,6 +22,7 @@ from guardtui.domain.document import (
     TitledLines,
     parts_of,
 )
+from guardtui.domain.figures import capitalized
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports.base import GONE, ReportInput, ReportRow, grounds, other_topics
 
@@ -29,7 +32,60 @@ _MORE_CHANGES = {
     "Without a verdict in one of the two": Change.NO_VERDICT,
     "Not asked in one of the two": Change.OPEN,
 }
-_STATES = {"ERROR": "no verdict", "OPEN": "not asked"}
+_STATES = {
+    "FN": "missed",
+    "FP": "wrongly stopped",
+    "ERROR": "no verdict",
+    "OPEN": "not asked",
+}
+
+
+_MISTAKES = {Kind.MISSED: Outcome.FN, Kind.STOPPED: Outcome.FP}
+_CHANGES = {Kind.BROKE: Change.REGRESSION, Kind.FIXED: Change.FIX}
+_GROUPS = 40
+"""Categories that are shown with their prompts."""
+
+
+def changed_groups(report: ReportInput) -> Iterator[Group]:
+    """Yield the prompts that the edit broke, and those that it fixed."""
+    for kind, change in _CHANGES.items():
+        if report.comparison is not None:
+            rows = np.flatnonzero(report.comparison.changes == change)
+            if len(rows):
+                yield _group(report, capitalized(kind), {kind: len(rows)}, rows)
+
+
+def mistake_groups(report: ReportInput) -> Iterator[Group]:
+    """Yield the mistakes by category, the most first; without categories by their kind."""
+    codes = report.evaluation.codes
+    wrong = np.flatnonzero(np.isin(codes, list(_MISTAKES.values())))
+    if not report.by_category:
+        for kind, code in _MISTAKES.items():
+            if len(rows := wrong[codes[wrong] == code]):
+                yield _group(report, capitalized(kind), {kind: len(rows)}, rows)
+        return
+    of, names = report.categories
+    counted = np.bincount(of[wrong][of[wrong] >= 0], minlength=len(names))
+    for index in np.argsort(-counted, kind="stable")[:_GROUPS].tolist():
+        if counted[index]:
+            rows = wrong[of[wrong] == index]
+            counts = {kind: int((codes[rows] == code).sum()) for kind, code in _MISTAKES.items()}
+            total = report.by_category[names[index]].prompts
+            yield _group(report, Foreign(names[index]), counts, rows, f" of {total}")
+
+
+def _group(
+    report: ReportInput,
+    name: Phrase,
+    counts: Mapping[Kind, int],
+    rows: NDArray[np.intp],
+    total: str = "",
+) -> Group:
+    """Return a group of prompts, the worst first."""
+    rows = report.worst_first(rows)
+    text = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    lines = Lines(len(rows), lambda index: prompt_line(report, report.row(int(rows[index]))))
+    return Group(name, tuple(counts.items()), f"{text}{total}", lines)
 
 
 def prompt_blocks(report: ReportInput) -> Iterator[Block]:
@@ -57,7 +113,7 @@ def topic_prompts(report: ReportInput) -> Prompts:
     compared = report.comparison is not None
     columns = (
         GridColumn("line", 6, priority=2, decimals=0),
-        GridColumn("outcome", 9),
+        GridColumn("outcome", 15),
         *([GridColumn("change", 12, priority=2)] if compared else []),
         GridColumn("prompt"),
         GridColumn("score", 6, priority=2, decimals=3),
@@ -135,8 +191,8 @@ def _views(report: ReportInput, numbers: NDArray[np.intp]) -> Iterator[PromptVie
             if not alone and (comparison.changes == change).any():
                 yield view(title, comparison.changes, change)
     # Of two compared evaluations only what differs is listed.
-    yield view("False positives", codes, Outcome.FP, listed=alone, always=alone)
-    yield view("False negatives", codes, Outcome.FN, listed=alone, always=alone)
+    for kind, code in _MISTAKES.items():
+        yield view(capitalized(kind), codes, code, listed=alone, always=alone)
     if metrics.errors:
         yield view("Without a verdict", codes, Outcome.ERROR)
     if metrics.open:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError, from_os_error, read_bytes
 from guardtui.sandbox.tenant import TenantData
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 
 class StateFile:
@@ -28,14 +21,24 @@ class StateFile:
     def __init__(self, path: Path | None) -> None:
         """Lock the file. Raises `FileError` if another server holds it, or locking fails."""
         self._path = path
-        self._handle: int | None = None
         self._stored = b""
+        self._lock: FileLock | None = None
         if path is not None:
             target = path.resolve()  # a link and its file are one state
             if target.is_dir():
                 raise FileError(path, "is a folder", "name a file in it")
-            self._lock = target.with_name(f"{target.name}.lock")
-            self._handle = self._acquire(path)
+            self._lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0)
+            try:
+                target.parent.stat()  # which is not created
+                self._lock.acquire()
+            except Timeout as error:
+                raise FileError(
+                    path,
+                    "another sandbox uses this state",
+                    "stop that sandbox, or name another file with --state",
+                ) from error
+            except OSError as error:
+                raise from_os_error(path, error) from error
 
     def load(self) -> TenantData | None:
         """Return the stored tenant, or None if the file does not exist. Raises `FileError`."""
@@ -68,41 +71,5 @@ class StateFile:
 
     def close(self) -> None:
         """Release the lock."""
-        if self._handle is not None:
-            with contextlib.suppress(OSError):
-                self._lock.unlink()
-            os.close(self._handle)
-            self._handle = None
-
-    def _acquire(self, path: Path) -> int:
-        try:
-            handle = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise from_os_error(path, error) from error
-        # Its previous holder may have removed the file just before it was locked here.
-        if _locked(handle) and _is_at(handle, self._lock):
-            return handle
-        os.close(handle)
-        raise FileError(
-            path,
-            "another sandbox uses this state",
-            "stop that sandbox, or name another file with --state",
-        )
-
-
-def _locked(handle: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except OSError:
-        return False
+        if self._lock is not None:
+            self._lock.release()

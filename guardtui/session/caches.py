@@ -183,8 +183,10 @@ class SqliteTopicRevisions:
     def find_text(self, service: str, topic_id: str, revisions: range, text: str) -> int:
         """Return the first of these revisions that has this text, or 0."""
         with contextlib.closing(SqliteCache(self._path)) as cache:
-            keys = ((one, verdict_key(service, topic_id, str(one))) for one in revisions)
-            return next((one for one, key in keys if cache.find(key) == text), 0)
+            keys = (
+                (revision, verdict_key(service, topic_id, str(revision))) for revision in revisions
+            )
+            return next((revision for revision, key in keys if cache.find(key) == text), 0)
 
     def keep(self, service: str, seen: Iterable[tuple[str, int, str]]) -> None:
         """Store topic id, revision and text hash of each topic."""

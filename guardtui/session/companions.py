@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.domain.topic import Topic
+from guardtui.files.change_signature import Signature, change_signature
 from guardtui.files.problems import FileError
 from guardtui.files.profile_files import ProfileTopics, is_profile, load_profile, same_file
 
 SETTING = "companions"
 """Key of the companions' paths in a session's settings."""
-
-_Signature = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Companions:
     paths: tuple[str, ...] = ()
     files: tuple[Companion, ...] = ()
     closed: bool | None = None
-    signatures: Mapping[Path, _Signature] = field(default_factory=dict)
+    signatures: Mapping[Path, Signature] = field(default_factory=dict)
 
     @property
     def locations(self) -> tuple[Path, ...]:
@@ -66,7 +65,9 @@ class Companions:
     @property
     def changed(self) -> bool:
         """Whether any file changed since it was read; cheap, for polling."""
-        return any(_signature(path) != signature for path, signature in self.signatures.items())
+        return any(
+            change_signature(path) != signature for path, signature in self.signatures.items()
+        )
 
 
 ALONE = Companions(Path())
@@ -93,11 +94,11 @@ def load_companions(topic_path: Path, paths: Sequence[str], own: Topic | None = 
     topics.reserve(topic_path, None if own is None else own.name)
     paths = tuple(dict.fromkeys(paths))
     files: list[Companion] = []
-    signatures: dict[Path, _Signature] = {}
+    signatures: dict[Path, Signature] = {}
     closed: bool | None = None
 
     def read(path: str, location: Path, profile: str = "") -> None:
-        signatures[location] = _signature(location)
+        signatures[location] = change_signature(location)
         try:
             file = topics.read(location)
         except FileError as error:
@@ -113,7 +114,7 @@ def load_companions(topic_path: Path, paths: Sequence[str], own: Topic | None = 
         if not is_profile(location):
             read(path, location)
             continue
-        signatures[location] = _signature(location)
+        signatures[location] = change_signature(location)
         try:
             profile = load_profile(location)
         except FileError as error:
@@ -137,11 +138,3 @@ def read_paths(settings: Mapping[str, Any]) -> tuple[str, ...]:
 def write_paths(paths: Sequence[str]) -> dict[str, Any]:
     """Return the paths as a part of a session's settings."""
     return {SETTING: list(paths)}
-
-
-def _signature(path: Path) -> _Signature:
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

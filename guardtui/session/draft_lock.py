@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
-import sys
 from pathlib import Path
 
-if sys.platform != "win32":
-    import fcntl
+from filelock import FileLock, Timeout
 
 
 class DraftLock:
@@ -20,29 +17,31 @@ class DraftLock:
 
     def __init__(self, folder: Path) -> None:
         """Claim a new name in `folder`. Raises OSError if no file can be created there."""
+        folder.stat()  # which is not created
         self.name = secrets.token_hex(8)
-        self._path = _path(folder, self.name)
-        # A file object, because deleting it closes the file and frees the lock.
-        self._file = self._path.open("xb")
-        _lock(self._file.fileno())
+        self._folder = folder
+        # Deleting it frees the lock.
+        self._lock = FileLock(_path(folder, self.name), timeout=0)
+        self._lock.acquire()
 
     def release(self) -> None:
         """Release the name. Must be called once."""
-        with contextlib.suppress(OSError):
-            self._path.unlink()
-        self._file.close()
+        self._lock.release()
+        forget(self._folder, self.name)
 
 
 def is_held(folder: Path, name: str) -> bool:
     """Return whether a running process holds this name. Raises ValueError for an odd name."""
-    try:
-        handle = os.open(_path(folder, name), os.O_RDWR)
-    except OSError:
+    path = _path(folder, name)
+    if not path.exists():
         return False
     try:
-        return not _lock(handle)
-    finally:
-        os.close(handle)
+        with FileLock(path, timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:
+        return False
 
 
 def forget(folder: Path, name: str) -> None:
@@ -55,14 +54,3 @@ def _path(folder: Path, name: str) -> Path:
     if not (isinstance(name, str) and name.isalnum()):  # of a damaged file
         raise ValueError("not the name of a draft")
     return folder / f"draft-{name}.lock"
-
-
-def _lock(handle: int) -> bool:
-    if sys.platform == "win32":
-        # No such lock here: drafts of other processes are offered too, which only copies them.
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

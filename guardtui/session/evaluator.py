@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.prompts import PromptSet
@@ -173,6 +174,17 @@ class RemoteEvaluator(Evaluator):
             return self._earlier
         topic, prompts, onto = run
         return _joined(topic, prompts, self._settings, self._combined(epochs), onto)
+
+    @contextlib.contextmanager
+    def handing_over(self, ended: Callable[[Evaluation], object]) -> Iterator[None]:
+        """Give `ended` the verdicts so far of a scan that is interrupted or fails; it is quick."""
+        try:
+            yield
+        except (asyncio.CancelledError, GuardtuiError):
+            answered = self.so_far()
+            if answered is not None and answered.metrics.total:
+                ended(answered)
+            raise
 
     @property
     def sent(self) -> int:

@@ -153,12 +153,12 @@ class ExperimentLog:
     ) -> ExperimentRecord | None:
         """Return the newest unfinished experiment of a definition, guardrail and prompt set."""
         fitting = [
-            one
-            for one in self.experiments()
-            if not one.ending
-            and one.topic == topic
-            and one.prompt_set == prompt_set
-            and one.is_of(guardrail)
+            record
+            for record in self.experiments()
+            if not record.ending
+            and record.topic == topic
+            and record.prompt_set == prompt_set
+            and record.is_of(guardrail)
         ]
         return fitting[-1] if fitting else None
 
@@ -254,8 +254,8 @@ class ExperimentLog:
                 for number, columns in sorted(self.verdicts(record).items())
                 if number and record.definitions[number] not in besides
             ]
-            measured.sort(key=lambda one: -int(np.count_nonzero(one[1].triggered >= 0)))
-            found += [record.evaluation(*one) for one in measured[:TAUGHT]]
+            measured.sort(key=lambda entry: -int(np.count_nonzero(entry[1].triggered >= 0)))
+            found += [record.evaluation(*entry) for entry in measured[:TAUGHT]]
         return found
 
     @contextlib.contextmanager
@@ -318,10 +318,10 @@ def _read(
     keys, expected = read_prompts(prompts)
     planned = [
         (
-            Topic.model_validate_json(json.dumps(one["topic"])),
-            {name: value for name, value in one.items() if name != "topic"},
+            Topic.model_validate_json(json.dumps(candidate["topic"])),
+            {name: value for name, value in candidate.items() if name != "topic"},
         )
-        for one in json.loads(candidates)
+        for candidate in json.loads(candidates)
     ]
     if kept is not None and not 0 < kept <= len(planned):
         raise ValueError("a candidate is out of range")

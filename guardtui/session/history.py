@@ -96,7 +96,11 @@ def history(
     """
     recorded = recorded_history(iterations)
     known = {(entry.topic, entry.settings, entry.prompt_set) for entry in recorded}
-    waiting = [one for one in measured if (one.topic, one.settings, one.prompt_set) not in known]
+    waiting = [
+        definition
+        for definition in measured
+        if (definition.topic, definition.settings, definition.prompt_set) not in known
+    ]
     entries: list[HistoryEntry] = []
     for index in range(len(recorded) + 1):
         end = recorded[index].created if index < len(recorded) else None
@@ -143,14 +147,18 @@ def _with_origins(
 def best_and_baselines(session: Session) -> tuple[frozenset[int], frozenset[int]]:
     """Return the numbers of the best iterations and of the baselines, one of each guardrail."""
     best, baselines, shown = set(), set(), session.shown
-    newest = {one.evaluation.settings.kind: one.evaluation.settings for one in session.iterations}
+    newest = {
+        iteration.evaluation.settings.kind: iteration.evaluation.settings
+        for iteration in session.iterations
+    }
     for settings in newest.values():
         session.shown = settings
         best |= {session.best}
         baselines |= {session.baseline}
     session.shown = shown
     of_best, of_baselines = (
-        frozenset(one.number for one in found if one is not None) for found in (best, baselines)
+        frozenset(iteration.number for iteration in found if iteration is not None)
+        for found in (best, baselines)
     )
     return of_best, of_baselines
 

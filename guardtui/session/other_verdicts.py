@@ -83,9 +83,13 @@ def other_verdicts(
     already; neither it nor the embedded engine is among them. The duration depends on the number of
     iterations.
     """
-    ordered = [one for one in reversed(iterations) if one.evaluation.topic == topic]
+    ordered = [
+        iteration for iteration in reversed(iterations) if iteration.evaluation.topic == topic
+    ]
     on_this = len(ordered)
-    ordered += [one for one in reversed(iterations) if one.evaluation.topic != topic]
+    ordered += [
+        iteration for iteration in reversed(iterations) if iteration.evaluation.topic != topic
+    ]
     by_guardrail: dict[tuple[Guardrail, bool], list[tuple[Iteration, bool]]] = {}
     for index, iteration in enumerate(ordered):
         settings = iteration.evaluation.settings
@@ -93,8 +97,8 @@ def other_verdicts(
             known = by_guardrail.setdefault(_value(settings), [])
             known.append((iteration, index < on_this))
     verdicts = [_latest(topic, prompts, known) for known in by_guardrail.values()]
-    with_any = [one for one in verdicts if (one.codes != Outcome.OPEN).any()]
-    return OtherVerdicts(tuple(sorted(with_any, key=lambda one: one.title)))
+    with_any = [column for column in verdicts if (column.codes != Outcome.OPEN).any()]
+    return OtherVerdicts(tuple(sorted(with_any, key=lambda column: column.title)))
 
 
 def suspect_labels(
@@ -108,7 +112,7 @@ def suspect_labels(
     `engine` is the embedded engine's evaluation of the definition, which counts as one of them.
     """
     independent = newest_answers(topic, prompts, iterations, engine)
-    answers = np.array([one.answers for one in independent], np.int8)
+    answers = np.array([column.answers for column in independent], np.int8)
     answers = answers.reshape(len(independent), len(prompts))
     return suspects(prompts.should_trigger(topic.intent), answers)
 

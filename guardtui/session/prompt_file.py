@@ -13,7 +13,8 @@ from guardtui.domain.prompts import LARGE, PromptSet
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Intent
 from guardtui.files.atomic import write_atomically
-from guardtui.files.change_signature import change_signature
+from guardtui.files.change_signature import Signature, change_signature
+from guardtui.files.inbox_file import inbox_path
 from guardtui.files.problems import FileError, read_bytes
 from guardtui.files.prompt_documents import read_only_error
 from guardtui.files.prompt_edits import PromptsChangedError, edit_prompts
@@ -58,7 +59,7 @@ class PromptFile:
         self._steps: list[_FileStep] = []
         self._lock = threading.Lock()
         # Taken before reading, so that a write in between is detected as a change.
-        self._signature = self._seen = change_signature(path)
+        self._signature = self._seen = self._signatures()
         self.prompts = load_prompts(path, intent, reading)
         self.sample: Sample | None = None
         if len(self.prompts) > LARGE:
@@ -123,7 +124,7 @@ class PromptFile:
             return f"undone: {step.done}"
 
     def changed(self) -> PromptSet | None:
-        """Return the prompts if another program changed the file, else None.
+        """Return the prompts if another program changed the file or its inbox, else None.
 
         Cheap while nothing changed. A change counts only after it stayed the same between two
         calls. A sample stays as it was drawn. Raises PromptSetError or FileError if the file is
@@ -134,14 +135,14 @@ class PromptFile:
         if not self._lock.acquire(blocking=False):
             return None  # this process is writing it
         try:
-            signature = change_signature(self.path)
+            signature = self._signatures()
             if signature == self._signature:
                 return None
             if signature != self._seen:
                 self._seen = signature
                 return None
             self._signature = signature
-            if signature is None:
+            if signature[0] is None:
                 raise FileError(
                     self.path,
                     "the file is missing: it was deleted or moved",
@@ -153,6 +154,7 @@ class PromptFile:
             same = (
                 changed.intent is current.intent
                 and changed.intent_given is current.intent_given
+                and changed.waiting == current.waiting
                 and changed.frame.equals(current.frame)
             )
             return None if same else changed
@@ -169,14 +171,22 @@ class PromptFile:
                 self._take(load_prompts(self.path, self.prompts.intent, self.reading))
 
     def adopt(self, prompts: PromptSet) -> None:
-        """Continue with another program's prompts; earlier edits can no longer be undone."""
+        """Continue with another program's prompts.
+
+        If it changed more than the inbox, earlier edits can no longer be undone.
+        """
         with self._lock:
-            self._steps.clear()
+            if not prompts.frame.equals(self.prompts.frame):
+                self._steps.clear()
             self.prompts = prompts
 
     def _take(self, prompts: PromptSet) -> None:
         self.prompts = prompts
-        self._signature = self._seen = change_signature(self.path)
+        self._signature = self._seen = self._signatures()
+
+    def _signatures(self) -> tuple[Signature, Signature]:
+        """Return the change signatures of the file and of its inbox."""
+        return change_signature(self.path), change_signature(inbox_path(self.path))
 
 
 def _edit_text(edit: PromptEdit, count: int, path: Path, old: PromptSet) -> str:
@@ -207,10 +217,12 @@ def _contradictory(prompts: PromptSet) -> tuple[int, ...]:
 def load_prompts_of(topic: Path, store: SessionStore) -> PromptSet:
     """Return the prompts that a topic's session remembers: of a large set, the sample.
 
+    By default those of NAME.csv beside the topic file.
     The intent may not be the topic's; texts and labels do not depend on it. Raises FileError or
     PromptSetError.
     """
-    path = topic.parent / store.prompt_file()  # an absolute path stays unchanged
+    name = store.prompt_file() or topic.with_suffix(".csv").name
+    path = topic.parent / name  # an absolute path stays unchanged
     return PromptFile(path, Intent.BLOCK, reading_of(store)).prompts
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError
 from guardtui.session.stored_json import read_json
-from guardtui.session.topic_places import data_folder
+from guardtui.session.topic_places import data_folder, scratch_sample, topics_in
 
 if TYPE_CHECKING:
     from guardtui.session.workspace import Workspace
@@ -59,6 +59,15 @@ def last_opened() -> tuple[Path, Path] | None:
     """Return topic and prompts that were opened last, if both files still exist."""
     latest = next((entry for entry in recent_topics() if entry.is_there), None)
     return None if latest is None else (latest.topic, latest.prompts)
+
+
+def usual_topic() -> tuple[Path, Path | None]:
+    """Return the topic that opens unless one is named, and its prompts if those are known.
+
+    It is the only one of this folder, else the one opened last, else the sample. Raises FileError.
+    """
+    topics = topics_in(Path.cwd())
+    return (topics[0], None) if len(topics) == 1 else last_opened() or scratch_sample()
 
 
 def remember_opened(workspace: Workspace) -> None:

@@ -27,11 +27,11 @@ def series_of(iterations: Sequence[Iteration], best: Iteration | None) -> BestOf
     shown = best.evaluation
     rule = _rule(shown.settings)
     members: dict[object, Evaluation] = {
-        one.evaluation.topic: one.evaluation
-        for one in iterations
-        if one.evaluation.prompt_set == shown.prompt_set
-        and _rule(one.evaluation.settings) == rule
-        and np.array_equal(one.evaluation.keys, shown.keys)
+        iteration.evaluation.topic: iteration.evaluation
+        for iteration in iterations
+        if iteration.evaluation.prompt_set == shown.prompt_set
+        and _rule(iteration.evaluation.settings) == rule
+        and np.array_equal(iteration.evaluation.keys, shown.keys)
     }
     members[shown.topic] = shown
     series = list(members.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -40,11 +40,23 @@ class Decision(StrEnum):
 
 
 class Recorder(StrEnum):
-    """Who recorded an iteration."""
+    """Who recorded an iteration; LOG: its verdicts were given in production."""
 
     APP = "app"
     COMMAND = "command"
     AGENT = "agent"
+    LOG = "log"
+    COMPLETED_LOG = "log and scan"
+
+    @property
+    def has_log(self) -> bool:
+        """Whether verdicts were given in production."""
+        return self in (Recorder.LOG, Recorder.COMPLETED_LOG)
+
+    @property
+    def completed(self) -> Recorder:
+        """Who recorded an iteration that a scan has completed since."""
+        return Recorder.COMPLETED_LOG if self is Recorder.LOG else self
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +74,15 @@ class Iteration:
     forecast: ForecastBefore | None = None
     by: Recorder = Recorder.APP
     completions: int = 0
+
+
+def is_first_complete(evaluation: Evaluation, others: Iterable[Iteration]) -> bool:
+    """Return whether no other scan by the same kind of guardrail is complete or kept."""
+    return not evaluation.metrics.missing and not any(
+        other.decision is Decision.KEEP or not other.evaluation.metrics.missing
+        for other in others
+        if other.evaluation.settings.kind == evaluation.settings.kind
+    )
 
 
 def recorded_forecasts(iterations: Sequence[Iteration]) -> dict[int, ForecastBefore]:
@@ -178,12 +199,15 @@ class Session:
     @property
     def comparable(self) -> list[Iteration]:
         """The iterations of the selected scanner, oldest first; all if none is selected."""
-        if self.shown is None:
+        return self._by(self.shown)
+
+    def _by(self, settings: ScannerSettings | None) -> list[Iteration]:
+        if settings is None:
             return self.iterations
         return [
             iteration
             for iteration in self.iterations
-            if iteration.evaluation.settings.kind == self.shown.kind
+            if iteration.evaluation.settings.kind == settings.kind
         ]
 
     @property
@@ -255,11 +279,15 @@ class Session:
     @property
     def baseline(self) -> Iteration | None:
         """The iteration that others are compared with: the pinned one, else the latest kept one."""
+        return self.baseline_by(self.shown)
+
+    def baseline_by(self, settings: ScannerSettings | None) -> Iteration | None:
+        """Return the baseline while evaluations with these settings are shown."""
         if self._pinned is not None:
             for iteration in self.iterations:
                 if iteration.number == self._pinned:
                     return iteration
-        kept = [iteration for iteration in self.comparable if iteration.decision is Decision.KEEP]
+        kept = [each for each in self._by(settings) if each.decision is Decision.KEEP]
         return kept[-1] if kept else None
 
     @property
@@ -314,7 +342,10 @@ class Session:
     @property
     def marks(self) -> dict[int, tuple[str, int]]:
         """What other programs may change: decision and completions of iterations, by number."""
-        return {one.number: (one.decision.value, one.completions) for one in self.iterations}
+        return {
+            iteration.number: (iteration.decision.value, iteration.completions)
+            for iteration in self.iterations
+        }
 
     def learn(self, iterations: Sequence[Iteration]) -> None:
         """Add or replace iterations that another program recorded, decided or completed."""

@@ -124,13 +124,16 @@ class SessionStore:
 
     # --- iterations -----------------------------------------------------------------------
 
-    def add_iteration(self, iteration: Iteration) -> Iteration:
-        """Record an iteration durably; returns it with the number it got."""
+    def add_iteration(self, iteration: Iteration, *, first: bool = False) -> Iteration:
+        """Record an iteration durably; returns it with the number it got.
+
+        One that is kept as the `first` complete one is undecided if another program was first.
+        """
         from guardtui.session.evaluation_codec import pack_forecast, values_of
+        from guardtui.session.session import Decision, is_first_complete
 
         values = {
             "created": iteration.created,
-            "decision": iteration.decision.value,
             "topic": iteration.evaluation.topic.model_dump_json(),
             "prompt_set": iteration.evaluation.prompt_set,
             **values_of(iteration.evaluation),
@@ -138,6 +141,9 @@ class SessionStore:
             "recorded_by": iteration.by.value,
         }
         with self.transaction() as database:
+            if first and not is_first_complete(iteration.evaluation, self._read_from(database)):
+                iteration = replace(iteration, decision=Decision.UNDECIDED)
+            values["decision"] = iteration.decision.value
             (number,) = database.execute(
                 "SELECT coalesce(max(number) + 1, 0) FROM iteration WHERE session = ?",
                 (self._session,),
@@ -153,19 +159,22 @@ class SessionStore:
             )
         return replace(iteration, number=int(number))
 
-    def complete_iteration(self, iteration: Iteration) -> Iteration:
+    def complete_iteration(self, iteration: Iteration, *, first: bool = False) -> Iteration:
         """Update an iteration that has received more verdicts; returns it as stored.
 
-        Verdicts and a decision that another process added meanwhile are kept.
+        Verdicts and a decision that another process added meanwhile stay. With `first`, an
+        undecided one is kept if no other is complete or kept. It may be on other prompts now.
         """
-        from guardtui.session.evaluation_codec import values_of
+        from guardtui.domain.comparison import verdicts_for
+        from guardtui.session.session import Decision, is_first_complete
 
         with self.transaction() as database:
             stored = next(iter(self._read_from(database, "AND number = ?", iteration.number)), None)
             if stored is not None:
                 evaluation = iteration.evaluation
                 if stored.completions != iteration.completions:
-                    merged = stored.evaluation.verdicts.completed(evaluation.verdicts)
+                    theirs = verdicts_for(stored.evaluation, evaluation.keys)
+                    merged = theirs.completed(evaluation.verdicts)
                     evaluation = replace(evaluation, verdicts=merged)
                 iteration = replace(
                     iteration,
@@ -173,15 +182,43 @@ class SessionStore:
                     evaluation=evaluation,
                     completions=stored.completions + 1,
                 )
-            values = values_of(iteration.evaluation) | {"completions": iteration.completions}
-            changes = ", ".join(
-                f"{name} = ?" for name in values
-            )  # column names are constants of this module
-            database.execute(
-                f"UPDATE iteration SET {changes} WHERE session = ? AND number = ?",  # noqa: S608
-                (*values.values(), self._session, iteration.number),
-            )
+            missing = iteration.evaluation.metrics.missing
+            if first and not missing and iteration.decision is Decision.UNDECIDED:
+                others = self._read_from(database, "AND number != ?", iteration.number)
+                if is_first_complete(iteration.evaluation, others):
+                    iteration = replace(iteration, decision=Decision.KEEP)
+            self._update(database, iteration)
         return iteration
+
+    def replace_evaluation(self, iteration: Iteration) -> Iteration | None:
+        """Replace the evaluation of an iteration; returns it as stored.
+
+        None if another process decided on it or changed it since it was read; nothing has changed
+        then.
+        """
+        with self.transaction() as database:
+            stored = next(iter(self._read_from(database, "AND number = ?", iteration.number)), None)
+            known = iteration.decision, iteration.completions
+            if stored is None or (stored.decision, stored.completions) != known:
+                return None
+            iteration = replace(iteration, completions=iteration.completions + 1)
+            self._update(database, iteration)
+        return iteration
+
+    def _update(self, database: sqlite3.Connection, iteration: Iteration) -> None:
+        from guardtui.session.evaluation_codec import values_of
+
+        values = values_of(iteration.evaluation) | {
+            "prompt_set": iteration.evaluation.prompt_set,
+            "recorded_by": iteration.by.value,
+            "completions": iteration.completions,
+            "decision": iteration.decision.value,
+        }
+        changes = ", ".join(f"{name} = ?" for name in values)  # constants of this module
+        database.execute(
+            f"UPDATE iteration SET {changes} WHERE session = ? AND number = ?",  # noqa: S608
+            (*values.values(), self._session, iteration.number),
+        )
 
     def iterations(self) -> list[Iteration]:
         """Return all iterations of this topic file, oldest first."""
@@ -199,13 +236,17 @@ class SessionStore:
                 (self._session,),
             ).fetchall()
         changed = [number for number, *mark in rows if known.get(number) != tuple(mark)]
-        return [one for number in changed for one in self._read("AND number = ?", number)]
+        return [
+            iteration for number in changed for iteration in self._read("AND number = ?", number)
+        ]
 
     def _read(self, which: str, *values: int) -> list[Iteration]:
         with self.connection() as database:
             return self._read_from(database, which, *values)
 
-    def _read_from(self, database: sqlite3.Connection, which: str, *values: int) -> list[Iteration]:
+    def _read_from(
+        self, database: sqlite3.Connection, which: str = "", *values: int
+    ) -> list[Iteration]:
         from guardtui.session.evaluation_codec import COLUMNS, read_iteration
 
         rows = database.execute(
@@ -226,11 +267,11 @@ class SessionStore:
         decision: Decision,
         known: Decision | None = None,
         kept: Collection[int] | None = None,
-    ) -> Decision:
-        """Change the decision on an iteration; return the decision as it is then.
+    ) -> None:
+        """Change the decision on an iteration.
 
-        With `known`, another decision that somebody made meanwhile stays. With `kept`, raises
-        `DecidedElsewhereError` if other iterations are kept than these.
+        Raises `DecidedElsewhereError` if it is not decided as `known`, or if other iterations are
+        kept than `kept`.
         """
         with self.transaction() as database:
             if kept is not None:
@@ -245,12 +286,11 @@ class SessionStore:
                 (self._session, number),
             ).fetchone()
             if known is not None and stored != known:
-                return type(decision)(stored)
+                raise DecidedElsewhereError(self.path, [number], stored)
             database.execute(
                 "UPDATE iteration SET decision = ? WHERE session = ? AND number = ?",
                 (decision.value, self._session, number),
             )
-        return decision
 
     # --- settings -------------------------------------------------------------------------
 

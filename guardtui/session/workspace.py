@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from guardtui.domain.definition_changes import edit_names
 from guardtui.domain.prompt_reading import Reading
-from guardtui.files.change_signature import change_signature
+from guardtui.files.change_signature import Signature, change_signature
 from guardtui.files.command_lines import command_line
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile, load_topic, save_topic
@@ -22,7 +23,7 @@ from guardtui.session.prompt_file import (
     usual_reading,
 )
 from guardtui.session.session import Decision, Iteration, Recorder, Session
-from guardtui.session.store import DecidedElsewhereError, Draft, SessionStore, StoreError
+from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.session.topic_places import usual_prompts
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ class Workspace:
         self._saved_draft: Topic | None = None
         self._saving_draft = threading.Lock()
         # Of no file: the topic file may have changed since it was read.
-        self._signature: tuple[int, int, int] | None = (0, 0, 0)
-        self._seen: tuple[int, int, int] | None = self._signature
+        self._signature: Signature = (0, 0, 0)
+        self._seen: Signature = self._signature
         if str(self.prompts_path) != "-":  # standard input is there only once
             self.store.use_prompt_file(str(self.prompts_path.resolve()))
             remember_reading(self.store, prompt_file.reading)
@@ -214,19 +215,25 @@ class Workspace:
         return edit_names(origin, self.session.topic)
 
     def write(
-        self, evaluation: Evaluation, decision: Decision, forecast: ForecastBefore | None = None
+        self,
+        evaluation: Evaluation,
+        decision: Decision,
+        forecast: ForecastBefore | None = None,
+        *,
+        first: bool = False,
     ) -> Iteration:
         """Write an iteration to the session's file, durably, without changing the session.
 
-        `forecast` is the forecast made before the scan. May run in a worker. Raises StoreError.
+        `forecast` is the forecast made before the scan; `first` as in `add_iteration`. May run in a
+        worker. Raises StoreError.
         """
         planned = self.session.next_iteration(evaluation, decision, now())
         planned = replace(planned, forecast=forecast, by=self.by)
-        return self._noted(self.store.add_iteration(planned))
+        return self._noted(self.store.add_iteration(planned, first=first))
 
-    def write_completed(self, iteration: Iteration) -> Iteration:
+    def write_completed(self, iteration: Iteration, *, first: bool) -> Iteration:
         """Write further verdicts of an iteration; returns it as stored. As `write`."""
-        return self._noted(self.store.complete_iteration(iteration))
+        return self._noted(self.store.complete_iteration(iteration, first=first))
 
     def write_decision(self, iteration: Iteration, decision: Decision) -> Iteration:
         """Write the decision on an iteration. As `write`.
@@ -234,15 +241,12 @@ class Workspace:
         Raises `DecidedElsewhereError`, for another kept iteration too.
         """
         # What is the best, and so what is progress, depends on them.
-        kept = [one.number for one in self.session.iterations if one.decision is Decision.KEEP]
-        decided = self.store.decide(iteration.number, decision, iteration.decision, kept)
-        if decided is not decision:
-            raise DecidedElsewhereError(self.topic_file.path, [iteration.number], decided.value)
-        return self._noted(replace(iteration, decision=decision))
-
-    def write_kept_unless_decided(self, iteration: Iteration) -> Iteration:
-        """Write that an iteration is kept, unless somebody decided; as stored. As `write`."""
-        decision = self.store.decide(iteration.number, Decision.KEEP, Decision.UNDECIDED)
+        kept = [
+            iteration.number
+            for iteration in self.session.iterations
+            if iteration.decision is Decision.KEEP
+        ]
+        self.store.decide(iteration.number, decision, iteration.decision, kept)
         return self._noted(replace(iteration, decision=decision))
 
     def write_discarded(self, evaluation: Evaluation, recorded: Iteration | None) -> Iteration:
@@ -254,6 +258,12 @@ class Workspace:
     def _noted(self, iteration: Iteration) -> Iteration:
         self._written.add((iteration.number, iteration.decision.value, iteration.completions))
         return iteration
+
+    def learn(self, iterations: Sequence[Iteration]) -> None:
+        """Continue with iterations that this process wrote beside the session."""
+        for iteration in iterations:
+            self._noted(iteration)
+        self.session.learn(iterations)
 
     def is_own(self, iteration: Iteration) -> bool:
         """Return whether this process wrote an iteration as it is now."""

@@ -53,7 +53,7 @@ from guardtui.tui.textual_compat import (
     keymap_of,
     start_with_theme,
 )
-from guardtui.tui.theme import DARK, THEMES
+from guardtui.tui.theme import DARK, THEMES, frame_colors
 
 if TYPE_CHECKING:
     from guardtui.tui.kit.list_motions import Motion
@@ -110,6 +110,11 @@ class BaseApp(AppDownloads):
         on_termination(self._terminate)
 
     # --- settings -------------------------------------------------------------------------
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Return the variables of the style sheets: those of the theme, and its frames."""
+        variables = super().get_css_variables()
+        return variables | frame_colors(variables)
 
     def change_setting(self, key: str, value: Value | None) -> str:
         """Set a setting, or reset it with None; apply and save it. Returns a note, or ""."""

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from guardtui.advice.judgement import (
     LIKELY,
-    MOST_LABELS,
     Code,
     Judgement,
     Worth,
@@ -225,7 +224,7 @@ def test_an_edit_that_only_moves_the_level_says_how_to_move_it_back(
 
 
 @given(st.integers(20, 80), st.integers(0, 8), st.integers(0, 8))
-def test_so_many_more_labels_would_show_the_observed_change(
+def test_so_many_times_as_many_labels_would_show_the_observed_change(
     size: int, fixed: int, broken: int
 ) -> None:
     before = evaluated((size - 10, size), (size, size), name="old")
@@ -236,15 +235,13 @@ def test_so_many_more_labels_would_show_the_observed_change(
         before, topic=Topic(name="n"), verdicts=replace(before.verdicts, triggered=triggered)
     )
     significance = compare(before, now).significance
-    more = labels_to_decide(significance)
+    times = labels_to_decide(significance)
     if fixed == broken:
-        assert more is None
+        assert times is None
         return
-    if more is None or not significance.could_be_chance:
+    if times is None or not significance.could_be_chance:
         return
-    assert 0 < more <= MOST_LABELS
-    pairs = significance.pairs
-    positive, negative = np.round(pairs.table * (1 + more / pairs.total)).astype(int).tolist()
+    positive, negative = np.round(significance.pairs.table * times).astype(int).tolist()
     grown = Pairs(tuple(positive), tuple(negative))
     interval = change_intervals(grown)["coverage"]
     assert interval is not None

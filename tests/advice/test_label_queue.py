@@ -174,9 +174,13 @@ def test_the_line_counts_labels_until_the_first_estimate() -> None:
 def test_the_line_names_the_labels_until_the_interval_is_narrow_and_says_enough() -> None:
     queue = LabelQueue(SCORES, [MATCHES])
     label(queue, FIRST)
-    assert re.search(r": about \d+ more and the interval is ±0\.08$", queue.line)
-    label(queue, SIZE - FIRST)
-    assert queue.line == "enough: coverage in production 0.82 [0.82 – 0.82]"
+    assert queue.line.endswith(" more for ±0.08")
+    while "for ±0.08" in queue.line[20:]:
+        label(queue, 5)
+    assert queue.line.startswith("enough for ±0.08: coverage 0.")
+    assert queue.line.endswith(" more for ±0.05")
+    label(queue, SIZE - queue.audited)
+    assert queue.line == "enough: coverage 0.82 [0.82 – 0.82]"
 
 
 def test_the_labels_until_the_interval_is_narrow_are_predicted_without_jumps() -> None:
@@ -184,7 +188,7 @@ def test_the_labels_until_the_interval_is_narrow_are_predicted_without_jumps() -
     totals = []
     for count in (FIRST, *[5] * 12):
         label(queue, count)
-        if found := re.search(r"about (\d+) more and the interval is ±0\.08$", queue.line):
+        if found := re.search(r"about (\d+) more for ±0\.08$", queue.line):
             totals.append(queue.audited + int(found[1]))
     assert len(totals) > 2
     assert max(abs(after - before) for before, after in pairwise(totals)) <= 40

@@ -15,7 +15,7 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
-from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.app.headless import ScriptedAuthor, resting_jobs
 from tests.guardrails import settings_of
 
 TOPIC = """\
@@ -53,7 +53,9 @@ class Bench:
     ) -> None:
         self.workspace = Workspace.open(written(folder, each, intent=intent, things=things))
         self.author = ScriptedAuthor()
-        self.context = Context.of(self.workspace, LocalScanner("static"), self.author, TaskJobs())
+        self.context = Context.of(
+            self.workspace, LocalScanner("static"), self.author, resting_jobs()
+        )
         self.store, self.engine = self.context.store, self.context.engine
         self.editing = self.context.editing
         self.steps: list[tuple[str, str] | None] = []

@@ -29,9 +29,9 @@ from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.lifecycle import apply
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.local.scanner import LocalScanner
-from guardtui.session.applied import AppliedLog
 from guardtui.session.workspace import Workspace
-from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.app.headless import ScriptedAuthor, resting_jobs
+from tests.cli.sandbox_server import account_variables, scan_variables
 from tests.http.times import JumpClock
 from tests.tui.tax_app import ROWS
 
@@ -115,19 +115,9 @@ class Cloud:
 
     async def start(self) -> None:
         url = f"http://127.0.0.1:{await self.sandbox.start()}"
-        self.scans = {
-            "PANW_AI_SEC_API_KEY": KEY,
-            "PANW_AI_SEC_API_ENDPOINT": url,
-            "PANW_AI_SEC_PROFILE_NAME": "sandbox",
-        }
-        self.account = {
-            "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-            "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-            "PANW_MGMT_CLIENT_ID": "sandbox",
-            "PANW_MGMT_CLIENT_SECRET": "sandbox",
-            "PANW_MGMT_TSG_ID": "1",
-        }
-        self.environment = self.scans | self.account
+        profile = {"PANW_AI_SEC_PROFILE_NAME": "sandbox"}
+        self.scans = scan_variables(url) | profile
+        self.environment = account_variables(url) | profile
 
     async def stop(self) -> None:
         self.manages.set()
@@ -202,16 +192,13 @@ class RemoteBench:
     def __init__(self, topic_path: Path, options: RemoteOptions, *answers: Any) -> None:
         self.workspace = Workspace.open(topic_path)
         self.session = self.workspace.session
-        self.author, self.jobs = ScriptedAuthor(list(answers)), TaskJobs()
+        self.author, self.jobs = ScriptedAuthor(list(answers)), resting_jobs()
         self.context = Context.of(self.workspace, LocalScanner("static"), self.author, self.jobs)
         self.store, self.editing = self.context.store, self.context.editing
         path = self.workspace.topic_file.path
         self.connections = Connections(self.store, self.workspace.store, self.author, options, path)
-        self.changes = ProfileChanges(self.log)
+        self.changes = ProfileChanges(path)
         self.deployment = Deployment(self.context, self.connections, self.changes)
-
-    def log(self, connection: AirsConnection) -> AppliedLog:
-        return AppliedLog(self.workspace.store, connection.key)
 
     def describe(self, description: str) -> None:
         self.editing.replace(self.session.topic.model_copy(update={"description": description}))

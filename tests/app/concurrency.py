@@ -319,7 +319,8 @@ def check(folder: Path) -> dict[str, int]:
         decided = [
             one for one in entries if one.decision and one.number in (iteration.number, None)
         ]
-        if standing := _standing(decided):
+        if any(one.number == iteration.number for one in decided):
+            standing = _standing(decided)
             allowed = {one.decision for one in standing}
             assert iteration.decision.value in allowed, (iteration.number, standing)
     if standing := _standing([one for one in entries if one.what == "pin"]):

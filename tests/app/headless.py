@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import Answer, Question, Severity
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
+from guardtui.app.task_jobs import TaskJobs
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
@@ -48,58 +47,12 @@ class ScriptedAuthor:
         return typed
 
 
-class TaskJob:
-    """A task as a job."""
+def resting_jobs(*idle: str) -> TaskJobs:
+    """Jobs that never begin work of these groups.
 
-    def __init__(self, task: asyncio.Task[None]) -> None:
-        self.task = task
-        self.is_cancelled = False
-
-    @property
-    def is_finished(self) -> bool:
-        return self.task.done()
-
-    def cancel(self) -> None:
-        self.is_cancelled = True
-        self.task.cancel()
-
-
-class TaskJobs:
-    """Jobs as plain tasks; `finished` waits until none is left and raises what one raised.
-
-    Work of the groups `idle` is never begun: edits are measured, and pauses waited for, only where
-    that is the subject.
+    Edits are measured, and pauses waited for, only where that is the subject.
     """
-
-    def __init__(self, idle: Collection[str] = ("ideas", "measured")) -> None:
-        self._idle = idle
-        self._jobs: list[tuple[str, TaskJob]] = []
-
-    def start(
-        self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool = False
-    ) -> TaskJob:
-        if exclusive:
-            self.cancel(group)
-        if group in self._idle:
-            work.close()
-            work = asyncio.sleep(0)
-        job = TaskJob(asyncio.ensure_future(work))
-        self._jobs.append((group, job))
-        return job
-
-    def cancel(self, group: str) -> None:
-        for name, job in self._jobs:
-            if name == group and not job.is_finished:
-                job.cancel()
-
-    async def finished(self) -> None:
-        while self._jobs:
-            _, job = self._jobs.pop(0)
-            try:
-                await job.task
-            except asyncio.CancelledError:
-                if not job.is_cancelled:
-                    raise
+    return TaskJobs(idle=idle or ("ideas", "measured"))
 
 
 class Loop:
@@ -116,7 +69,7 @@ class Loop:
         remote: RemoteOptions = NO_SERVICE,
     ) -> None:
         workspace = Workspace.open(path, prompts)
-        self.author, self.jobs = ScriptedAuthor(list(answers)), jobs or TaskJobs()
+        self.author, self.jobs = ScriptedAuthor(list(answers)), jobs or resting_jobs()
         self.scanner = scanner or LocalScanner("static")
         self.services = Services(
             workspace,

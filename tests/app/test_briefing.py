@@ -42,8 +42,11 @@ def test_what_is_demonstrable_is_kept_and_the_rest_discarded() -> None:
     assert command(evaluated(PROMPTS, NONE)) == "guardtui history keep t.yaml --iteration 4"
     worse = evaluated(PROMPTS, ~NONE)
     assert command(worse) == "guardtui history discard t.yaml --iteration 4"
+
+
+def test_gain_that_is_not_demonstrable_is_neither_kept_nor_discarded() -> None:
     hardly = evaluated(PROMPTS, np.arange(80) < 38)
-    assert command(hardly) == "guardtui history discard t.yaml --iteration 4 --yes"
+    assert command(hardly) == "guardtui refine t.yaml --prompts p.csv"
 
 
 @pytest.mark.parametrize("decision", [Decision.KEEP, Decision.DISCARD])
@@ -88,6 +91,8 @@ def test_no_command_where_none_decides() -> None:
 def test_what_is_not_recorded_is_recorded() -> None:
     report = replace(compared(BEFORE, evaluated(PROMPTS, NONE), PROMPTS), iteration=None)
     assert with_next_command(report, None, WORDS).next_command == "guardtui eval t.yaml --record"
+    unwanted = replace(WORDS, records=False)
+    assert with_next_command(report, None, unwanted).next_command == ""
     report = replace(report, doubt="Whether the profile has this definition is unknown.")
     assert with_next_command(report, None, WORDS).next_command == ""
 

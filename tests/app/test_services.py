@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from guardtui.app.labels.inbox import Inbox
 from guardtui.app.ports import Confirm
 from guardtui.app.state import AppState, EditKind
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
@@ -196,6 +197,9 @@ async def test_relabelling_evaluates_the_new_labels(topic_path: Path) -> None:
     assert state.evaluated is state.prompts
     await loop.services.sync.edit_prompts(None)
     assert not (await loop.settle()).prompts.expected[-1]
+    (_, change, undone) = Inbox.of_topic(topic_path).prompts[f"{key:016x}"].changes
+    assert (change.before, change.after, undone.after) == (False, True, False)
+    assert change.at
 
 
 async def look_twice(loop: Loop) -> None:

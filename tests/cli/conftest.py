@@ -95,10 +95,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture
 def run(folder: Path, environment: dict[str, str]) -> Run:
-    """Run `guardtui ARGUMENTS` in this process, in `folder`; keyword arguments are variables."""
+    """Run `guardtui ARGUMENTS` in this process, in `folder`; keyword arguments are variables.
 
-    def run_(*arguments: str, **extra: str) -> Result:
-        return run_here(arguments, folder, {**environment, **extra})
+    `piped` is what standard input holds.
+    """
+
+    def run_(*arguments: str, piped: bytes = b"", **extra: str) -> Result:
+        return run_here(arguments, folder, {**environment, **extra}, piped)
 
     return run_
 
@@ -127,14 +130,14 @@ def score(command: Run) -> Run:
 
 @pytest.fixture
 def run_process(folder: Path, environment: dict[str, str]) -> Run:
-    """Run `python -m guardtui ARGUMENTS` in `folder`; keyword arguments are variables."""
+    """Run `python -m guardtui ARGUMENTS` in `folder`, as `run` does."""
 
-    def run_(*arguments: str, **extra: str) -> Result:
+    def run_(*arguments: str, piped: bytes = b"", **extra: str) -> Result:
         done = subprocess.run(
             [sys.executable, "-m", "guardtui", *arguments],
             cwd=folder,
             env={**environment, **extra},
-            stdin=subprocess.DEVNULL,
+            input=piped,
             capture_output=True,
             timeout=120,
             check=False,
@@ -163,7 +166,9 @@ _SIGNALS = tuple(
 )
 
 
-def run_here(arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Result:
+def run_here(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], piped: bytes = b""
+) -> Result:
     """Run a command in this process; variables, folder, streams and signals are put back after it.
 
     Its streams are files, so that they have descriptors as real ones do, and are no terminals.
@@ -174,10 +179,12 @@ def run_here(arguments: Sequence[str], folder: Path, environment: Mapping[str, s
         tempfile.TemporaryFile() as out,
         tempfile.TemporaryFile() as err,
         contextlib.chdir(folder),
-        Path(os.devnull).open(encoding="utf-8") as nothing,
+        tempfile.TemporaryFile() as typed,
     ):
         streams = sys.stdin, sys.stdout, sys.stderr
-        sys.stdin = nothing
+        typed.write(piped)
+        typed.seek(0)
+        sys.stdin = io.TextIOWrapper(typed, "utf-8")
         sys.stdout = io.TextIOWrapper(out, "utf-8", write_through=True)
         sys.stderr = io.TextIOWrapper(err, "utf-8", "backslashreplace", write_through=True)
         os.environ.clear()

@@ -16,6 +16,22 @@ from guardtui.sandbox.app import Sandbox
 from guardtui.sandbox.judging import TopicMatcher
 
 
+def scan_variables(url: str) -> dict[str, str]:
+    """Return the environment of a client that may scan, without a service account."""
+    return {"PANW_AI_SEC_API_KEY": "sandbox-key", "PANW_AI_SEC_API_ENDPOINT": url}
+
+
+def account_variables(url: str) -> dict[str, str]:
+    """Return the environment of a client that may scan and change topics and profiles."""
+    return scan_variables(url) | {
+        "PANW_MGMT_ENDPOINT": f"{url}/aisec",
+        "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
+        "PANW_MGMT_CLIENT_ID": "sandbox",
+        "PANW_MGMT_CLIENT_SECRET": "sandbox",
+        "PANW_MGMT_TSG_ID": "1",
+    }
+
+
 def request(
     url: str, body: Any = None, method: str | None = None, **headers: str
 ) -> tuple[int, Any]:

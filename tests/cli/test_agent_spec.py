@@ -111,7 +111,8 @@ def test_a_command_or_a_group_is_described_alone(spec: dict[str, Any], command: 
     [
         (["--schema", "topc"], "'topc' does not exist; did you mean 'topic'?"),
         (["--schema", ""], "'' does not exist"),
-        (["--command", "hist"], "'hist' does not exist"),
+        (["--command", "hist"], "'hist' does not exist; did you mean 'history'?"),
+        (["--command", "nope"], "'nope' does not exist\n"),
         (["--command", "eval", "--schema", "topic"], "exclude each other"),
     ],
 )

@@ -22,7 +22,7 @@ from guardtui.files.topic_files import load_topic, save_topic
 from guardtui.session.topic_places import sample_folder
 
 from .conftest import ROOT, Run
-from .sandbox_server import sandbox_server
+from .sandbox_server import account_variables, sandbox_server
 
 SKILL = files("guardtui.cli.agent").joinpath("SKILL.md").read_text("utf-8")
 GUARDRAILS = "test:\n  kind: airs\n  profile: sandbox\n"
@@ -44,16 +44,7 @@ def shell(run: Run, folder: Path) -> Iterator[Run]:
         shutil.copy(sample_folder() / f"tax-advice.{ending}", folder / f"tax.{ending}")
     (folder / "guardrails.yaml").write_text(GUARDRAILS, "utf-8")
     with sandbox_server() as url:
-        variables = {
-            "PANW_AI_SEC_API_KEY": "sandbox-key",
-            "PANW_AI_SEC_API_ENDPOINT": url,
-            "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-            "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-            "PANW_MGMT_CLIENT_ID": "sandbox",
-            "PANW_MGMT_CLIENT_SECRET": "sandbox",
-            "PANW_MGMT_TSG_ID": "1",
-        }
-        yield lambda line: run(*shlex.split(line)[1:], **variables)
+        yield lambda line: run(*shlex.split(line)[1:], **account_variables(url))
 
 
 def test_command_prints_a_skill_of_at_most_eighty_lines(run: Run) -> None:
@@ -84,7 +75,7 @@ def test_every_command_line_works_in_its_place(shell: Run, folder: Path) -> None
             assert done.code == 0, (line, done)
         brief = json.loads(done.out)
         assert brief["judgement"]["code"] == ("better" if edit is good else "worse")
-        assert brief["next_command"].startswith(keep if edit is good else discard[:-6])
+        assert brief["next_command"].startswith(keep if edit is good else discard)
         for line, code in codes.items():
             assert shell(line).code == code, line
         assert load_topic(path).topic == good

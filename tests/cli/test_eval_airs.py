@@ -31,7 +31,7 @@ from .conftest import NEGATIVE, POSITIVE, Result, Run, full_disk
 
 pytest.importorskip("aiohttp")
 
-from .sandbox_server import request, sandbox_server
+from .sandbox_server import account_variables, request, sandbox_server, scan_variables
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 
@@ -47,23 +47,8 @@ class Cloud:
 
     def __init__(self, url: str, folder: Path) -> None:
         self.url, self.folder = url, folder
-        self.scans = {
-            "PANW_AI_SEC_API_KEY": KEY,
-            "PANW_AI_SEC_API_ENDPOINT": url,
-            "GUARDTUI_CACHE": str(folder / "cache"),
-            "HOME": str(folder),
-        }
-        self.account = {
-            "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-            "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-            "PANW_MGMT_CLIENT_ID": "sandbox",
-            "PANW_MGMT_CLIENT_SECRET": "sandbox",
-            "PANW_MGMT_TSG_ID": "1",
-        }
-
-    @property
-    def all(self) -> dict[str, str]:
-        return self.scans | self.account
+        own = {"GUARDTUI_CACHE": str(folder / "cache"), "HOME": str(folder)}
+        self.scans, self.all = scan_variables(url) | own, account_variables(url) | own
 
     def apply(self, topic: str = "topic.yaml") -> None:
         settings = AirsSettings.load({}, self.all, Path("/nonexistent/config.json"))
@@ -129,6 +114,24 @@ def test_the_report_is_that_of_the_local_scanner(cloud: Cloud, run: Run) -> None
     revision = document["guardrail"].pop("revision")
     assert document["guardrail"] == {"kind": "airs", "profile": "sandbox", "sandbox": True}
     assert re.fullmatch(r"\d+ \([0-9a-f-]{36}\)", revision)
+
+
+def test_prompts_with_a_verdict_in_a_log_are_not_asked_again(cloud: Cloud, run: Run) -> None:
+    cloud.apply()
+    rows = [{"prompt": text, "triggered": True} for text in (*POSITIVE, "more on tax")]
+    (cloud.folder / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    on = ("--topic", "topic.yaml", "--prompts", "prompts.csv")
+    added = run("inbox", "add", "log.jsonl", *on, "--guardrail", "airs:sandbox", **cloud.all)
+    assert f"recorded as #0, from the log: {len(POSITIVE)} of {COUNT} prompts" in added.err
+    done = run(*NAMED, "--format", "csv", **cloud.all)
+    assert (done.code, cloud.prompts["asked"]["total"]) == (0, len(NEGATIVE))
+    assert f"{len(POSITIVE)} verdicts of production, from a log, are used" in done.err
+    assert f"{len(NEGATIVE)} calls for {len(NEGATIVE)} prompts" in done.err
+    assert "recorded as #0 (keep)" in done.err
+    (recorded,) = iterations(cloud)
+    assert (recorded.by.value, recorded.evaluation.metrics.missing) == ("log and scan", 0)
+    run(*NAMED, "--fresh", **cloud.all)
+    assert cloud.prompts["asked"]["total"] == COUNT + len(NEGATIVE)
 
 
 def test_report_and_exit_code_stay_where_the_session_cannot_be_written(

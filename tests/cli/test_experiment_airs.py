@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("aiohttp")
 
 from .conftest import Result, Run
-from .sandbox_server import request
+from .sandbox_server import account_variables, request
 from .test_experiment import COUNT, GOOD, REFINE, home, sandbox, service, stats
 
 __all__ = ["home", "sandbox", "service"]
@@ -30,15 +30,7 @@ class Airs:
 
     def __init__(self, run: Run, url: str, home: dict[str, str]) -> None:
         self._run, self.url = run, url
-        self.variables = home | {
-            "PANW_AI_SEC_API_KEY": "sandbox-key",
-            "PANW_AI_SEC_API_ENDPOINT": url,
-            "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-            "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-            "PANW_MGMT_CLIENT_ID": "sandbox",
-            "PANW_MGMT_CLIENT_SECRET": "sandbox",
-            "PANW_MGMT_TSG_ID": "1",
-        }
+        self.variables = home | account_variables(url)
 
     def __call__(self, *words: str) -> Result:
         return self._run(*REFINE, *PRODUCTION, *words, **self.variables)

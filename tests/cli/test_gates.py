@@ -226,7 +226,7 @@ def test_a_script_with_set_e_stops_at_the_gate(folder: Path, environment: dict[s
         ["sh", "-c", script], cwd=folder, env=environment, capture_output=True, check=False
     )
     assert (done.returncode, done.stdout) == (1, b"")
-    assert (folder / "one.txt").read_text("utf-8").startswith("Measured by the embedded engine ")
+    assert (folder / "one.txt").read_text("utf-8").startswith("Good enough: 0 of 5 prompts are ")
     # What was measured is there although the gate failed.
     assert json.loads((folder / "two.json").read_text("utf-8"))["metrics"]["coverage"] == 0
 
@@ -234,7 +234,7 @@ def test_a_script_with_set_e_stops_at_the_gate(folder: Path, environment: dict[s
 def test_one_run_writes_several_reports(run: Run, folder: Path) -> None:
     done = run(*EVAL, "-o", "out.json", "-o", "out.md", "-o", "out.csv", "-o", "out", "-o", "-")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("Measured by the embedded engine ")
+    assert done.out.startswith("0 of 5 prompts are missed and 0 of 5 wrongly stopped, measured by ")
     assert (folder / "out").read_text("utf-8") == done.out
     assert (folder / "out.md").read_text("utf-8").startswith("# Guardrail topic report: `Tax")
     for name, form in (("out.json", "json"), ("out.md", "md"), ("out.csv", "csv")):
@@ -343,7 +343,7 @@ def test_the_summary_is_appended(run: Run, folder: Path) -> None:
     assert done.code == 1
     text = summary.read_text("utf-8")
     assert text.startswith(
-        "what another step wrote\n# Guardrail topic report: `Tax advice`\n\nMeasured by the "
+        "what another step wrote\n# Guardrail topic report: `Tax advice`\n\nNot good enough: "
     )
     assert "| --min-coverage | failed | coverage" in text
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)

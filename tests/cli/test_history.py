@@ -13,7 +13,10 @@ import pytest
 
 from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 from guardtui.domain.prompt_reading import AS_WRITTEN
+from guardtui.domain.topic import Intent
+from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import load_topic
+from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
@@ -68,6 +71,30 @@ def listed(run: Run, *words: str) -> list[dict[str, Any]]:
     return iterations
 
 
+def test_a_session_of_prompts_from_standard_input_is_listed(
+    run: Run, topic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts = Path("t.csv").rename("other.csv")
+    record_evaluation(
+        EvaluatedFiles(topic, None, AS_WRITTEN),
+        LocalScanner("static").evaluate_now(
+            load_topic(topic).topic, load_prompts(prompts, Intent.BLOCK)
+        ),
+    )
+    assert [entry["number"] for entry in listed(run)] == [0]
+
+
+def test_best_definition_that_is_measured_again_is_not_said_to_be_discarded(
+    run: Run, topic: Path
+) -> None:
+    run(*EVAL, "--record")
+    again = run(*EVAL, "--record", "--threshold", "0.9")
+    assert (
+        "recorded as #1\n  it is the best definition, that of #0: an edit comes next" in again.err
+    )
+    assert "nothing to discard" in run("history", "discard", "t.yaml").err
+
+
 def test_loop_of_edit_eval_keep_and_discard_without_the_app(run: Run, topic: Path) -> None:
     assert "recorded as #0 (keep)" in run(*EVAL, "--record").err
     assert "recorded already: #0 (keep)" in run(*EVAL, "--record").err
@@ -113,6 +140,7 @@ def test_gain_that_is_not_demonstrable_is_neither_kept_nor_discarded_without_a_f
     refused = run("history", "keep", "t.yaml")
     assert refused.code == 4
     assert "more labelled prompts would decide" in refused.err
+    assert "leave it undecided, and try another edit; '" in refused.err
     assert "back to #0" in run_named(run, refused).err
     assert topic.read_text() == TOPIC.format(FIRST)
 

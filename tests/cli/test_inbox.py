@@ -96,14 +96,42 @@ def test_labels_are_given_changed_and_taken_back(inbox: Path, run: Run, folder: 
 def test_verdicts_of_production_are_shown_after_the_label_only(folder: Path, run: Run) -> None:
     (folder / "v.jsonl").write_text('{"prompt": "p", "triggered": true, "guardrail": "prod"}\n')
     added = run("inbox", "add", "v.jsonl", "--topic", "topic.yaml", *ON)
-    assert "1 with the verdict of a guardrail in production" in added.err
+    unknown = "which definition answered is not known"
+    assert f"1 verdict of prod in production, {unknown}\n" in added.err
     listed = run("inbox", "list", "topic.yaml", "--format", "json", *ON)
-    assert json.loads(listed.out)["prompts"][0]["production"] is None
+    assert json.loads(listed.out)["prompts"][0]["production"] == []
     done = run("inbox", "label", "topic.yaml", prompt_id("p"), "true", *ON)
-    assert "in production prod triggered" in done.err
+    assert f"in production prod triggered, {unknown}\n" in done.err
+    assert "recorded" not in done.err
     listed = run("inbox", "list", "topic.yaml", "--format", "json", *ON)
-    known = json.loads(listed.out)["prompts"][0]["production"]
-    assert known == {"triggered": True, "guardrail": "prod", "definition": ""}
+    (known,) = json.loads(listed.out)["prompts"][0]["production"]
+    assert known == {
+        "triggered": True, "guardrail": "prod", "definition": "", "topics": [], "logged": None,
+    }  # fmt: skip
+
+
+def test_verdicts_of_a_stated_guardrail_are_an_iteration(folder: Path, run: Run) -> None:
+    (folder / "v.jsonl").write_text(
+        '{"prompt": "p", "triggered": true}\n{"prompt": "q", "triggered": false}\n'
+    )
+    words = ("inbox", "add", "v.jsonl", "--topic", "topic.yaml", *ON)
+    added = run(*words, "--guardrail", "airs:prod")
+    assert "2 verdicts of airs:prod in production with this definition\n" in added.err
+    done = run("inbox", "label", "topic.yaml", prompt_id("p"), "false", *ON)
+    assert "in production airs:prod triggered, with this definition\n" in done.err
+    assert "recorded as #0, from the log: 1 of 11 prompts have a verdict of AIRS" in done.err
+    run("inbox", "export", "topic.yaml", "-o", "out.csv", *ON)
+    text = (folder / "out.csv").read_text().replace(",q,,", ",q,false,")
+    (folder / "out.csv").write_text(text)
+    assert "recorded as #0" in run("inbox", "import", "topic.yaml", "out.csv", *ON).err
+    (entry,) = json.loads(run("history", "list", "topic.yaml", "--format", "json").out)[
+        "iterations"
+    ]
+    assert (entry["by"], entry["decision"], entry["tnr"]) == ("log", "undecided", 0.5)
+    refused = run(*words, "--iteration", "1")
+    assert (refused.code, "add --guardrail NAME" in refused.err) == (2, True)
+    refused = run(*words, "--guardrail", "airs:prod", "--iteration", "1")
+    assert (refused.code, "there is no iteration #1" in refused.err) == (2, True)
 
 
 def test_an_export_is_labelled_elsewhere_and_imported(inbox: Path, run: Run, folder: Path) -> None:
@@ -231,30 +259,30 @@ def test_labels_that_are_none_are_listed(inbox: Path, run: Run, folder: Path) ->
 
 # --- processes --------------------------------------------------------------------------------
 
-_KILLED = """
-import os, signal, sys
+_LABELS = """
 from pathlib import Path
 from guardtui.app.labels.inbox import Inbox
 from guardtui.domain.topic import Intent
+from guardtui.files.prompt_logs import LoggedPrompt
 inbox = Inbox(Path("prompts.csv"), Intent.BLOCK)
+inbox.add(LoggedPrompt(text, "log") for text in texts)
+inbox.refresh()
 for prompt in inbox.own:
-    inbox.label(prompt.id, True)
-    print(prompt.text, flush=True)
+    if prompt.expected is None:
+        inbox.label(prompt.id, True)
+        print(prompt.text, flush=True)
 """
 
 
+_NO_FCNTL = "import sys, warnings; sys.modules['fcntl'] = None; warnings.simplefilter('ignore')\n"
+"""As on a system without this kind of locks."""
+
+
 @pytest.mark.process
-def test_kill_9_loses_at_most_the_label_being_given(folder: Path, run: Run) -> None:
-    texts = [f"prompt {number}" for number in range(400)]
-    (folder / "log.txt").write_text("\n".join(texts))
-    assert run("inbox", "add", "log.txt", "--topic", "topic.yaml", *ON).code == 0
-    process = subprocess.Popen(
-        [sys.executable, "-c", _KILLED],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+@pytest.mark.parametrize("system", ["", _NO_FCNTL])
+def test_kill_9_loses_at_most_the_label_being_given(folder: Path, run: Run, system: str) -> None:
+    texts = [f"prompt {number}" for number in range(80)]
+    process = _labelling(folder, system, texts)
     assert process.stdout is not None
     given = [process.stdout.readline().strip() for _ in range(25)]
     process.send_signal(signal.SIGKILL)
@@ -267,7 +295,29 @@ def test_kill_9_loses_at_most_the_label_being_given(folder: Path, run: Run) -> N
     assert sum(text in rows for text in texts) - len(given) in (0, 1)
     report = json.loads(run("inbox", "list", "topic.yaml", "--format", "json", *ON).out)
     assert report["counts"]["labelled"] == sum(text in rows for text in texts)
-    assert run("inbox", "label", "topic.yaml", prompt_id(texts[-1]), "false", *ON).code == 0
+    assert _labelling(folder, system, texts).communicate(timeout=60)[0].splitlines()[-1] in texts
+
+
+def _labelling(folder: Path, system: str, texts: list[str]) -> subprocess.Popen[str]:
+    """Start a process that adds these texts and labels those without a label."""
+    return subprocess.Popen(
+        [sys.executable, "-c", f"{system}texts = {texts}\n{_LABELS}"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("system", ["", _NO_FCNTL])
+def test_two_processes_label_one_inbox_and_no_label_is_lost(folder: Path, system: str) -> None:
+    texts = [f"prompt {number}" for number in range(40)]
+    both = [_labelling(folder, system, texts) for _ in range(2)]
+    given = [process.communicate(timeout=60)[0].splitlines() for process in both]
+    assert {*given[0], *given[1]} == {*texts}
+    rows = [row["prompt"] for row in csv.DictReader((folder / "prompts.csv").open())]
+    assert all(rows.count(text) == 1 for text in texts)
 
 
 @pytest.mark.process

@@ -88,7 +88,7 @@ def test_json_has_all_of_it(run: Run, sample: Path) -> None:
         assert proposal["held_out"] is None
         lines = {*proposal["fixed_lines"], *proposal["broken_lines"], *proposal["left_out_lines"]}
         assert all(2 <= line <= count + 1 for line in lines)
-        before, after = proposal["before"], proposal["after"]
+        before, after = (proposal[side]["counts"] for side in ("before", "after"))
         wrong = before["fp"] + before["fn"] - after["fp"] - after["fn"]
         assert len(proposal["fixed_lines"]) - len(proposal["broken_lines"]) == wrong
         total = sum(after[key] for key in ("tp", "tn", "fp", "fn"))
@@ -118,9 +118,10 @@ def test_a_threshold_of_ones_own_is_not_fitted(run: Run, sample: Path) -> None:
         "eval", "topic.yaml", "--prompts", "tax.csv", "--set", "encoder=static",
         "--threshold", "0.9", "--format", "json",
     )  # fmt: skip
-    assert found["before"]["tp"] == json.loads(report.out)["metrics"]["tp"]
+    assert found["before"]["counts"]["tp"] == json.loads(report.out)["metrics"]["tp"]
     fitted = document(run, *SINGLE, "--threshold", "fitted")
-    assert fitted["before"]["coverage"] > found["before"]["coverage"]
+    known, own = (each["before"]["rates"]["coverage"] for each in (fitted, found))
+    assert known > own
 
 
 def test_a_proposal_goes_to_a_new_file_with_the_comments(run: Run, sample: Path) -> None:

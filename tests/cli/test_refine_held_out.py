@@ -78,7 +78,8 @@ def test_json_has_no_proposal_and_the_reason(work: Path) -> None:
     assert rejected["interval"][0] > 0
     held = rejected["held_out"]
     assert held["gain"] <= 0
-    assert held["gain"] == pytest.approx(held["after"]["coverage"] - held["before"]["coverage"])
+    after, before = (held[side]["rates"]["coverage"] for side in ("after", "before"))
+    assert held["gain"] == pytest.approx(after - before)
 
 
 def test_a_better_one_is_proposed_with_both_figures(work: Path) -> None:

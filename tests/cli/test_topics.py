@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -229,6 +230,42 @@ def test_a_dry_run_and_a_refusal_to_guess_change_nothing(cloud: Cloud, airs: Top
     assert "--yes" in refused.err
     assert (policy(cloud), topics(cloud)) == (before, [])
     assert not (cloud.folder / ".guardtui").exists()
+
+
+def test_topic_that_a_rename_leaves_in_the_profile_is_named_with_what_takes_it_out(
+    cloud: Cloud, airs: Topics
+) -> None:
+    brief = ("eval", "topic.yaml", "--prompts", "prompts.csv", *ON, "--format", "brief")
+    assert airs(*APPLY, "--no-wait").code == 0
+    assert json.loads(airs(*brief).out)["cautions"] == []
+    rewrite(cloud, NAME, "Taxes")
+    told = f"topic '{NAME}', renamed in this file, is still in the profile and stops prompts too"
+    line = "guardtui topics revert topic.yaml --guardrail airs:sandbox --all"
+    renamed = airs(*APPLY, "--no-wait")
+    assert renamed.err.count(f"warning: {told}; '{line}' takes it out, then apply again") == 1
+    measured = airs(*brief)
+    assert f"warning: profile sandbox: {told}" in measured.err
+    report = json.loads(measured.out)
+    assert report["cautions"] == [f"T{told[1:]}; '{line}' takes it out, then apply again."]
+    assert report["next_command"] == f"{line} --yes"
+    assert airs(*shlex.split(report["next_command"])[1:], "--no-wait").code == 0
+    assert airs(*APPLY, "--no-wait").code == 0
+    assert json.loads(airs(*brief).out)["cautions"] == []
+
+
+def test_renamed_topic_that_no_revert_takes_out_is_deleted(cloud: Cloud, airs: Topics) -> None:
+    path = cloud.folder / "other.yaml"
+    path.write_text((cloud.folder / "topic.yaml").read_text("utf-8"), "utf-8")
+    assert airs("topics", "apply", "other.yaml", *ON, "--yes", "--no-wait").code == 0
+    rewrite(cloud, "personal income", "business")
+    assert airs(*APPLY, "--no-wait").code == 0
+    rewrite(cloud, NAME, "Taxes")
+    renamed = airs(*APPLY, "--no-wait")
+    delete = f"guardtui topics delete '{NAME}' --force --updated-by EMAIL"
+    assert delete in renamed.err
+    words = shlex.split(delete.replace("EMAIL", "a@example.com"))
+    assert airs(*words[1:], "--yes").code == 0
+    assert NAME not in airs(*APPLY, "--no-wait").err
 
 
 def test_several_places_are_chosen_from(cloud: Cloud, airs: Topics) -> None:

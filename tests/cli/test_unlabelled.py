@@ -31,13 +31,16 @@ def test_rows_without_label_wait_are_left_out_or_an_error(
     partly: Path, run: Run, words: tuple[str, ...]
 ) -> None:
     command = (*words, "--prompts", "partly.csv", "--set", "encoder=static")
+    waits = "1 unlabelled prompt is in no figure"
+    if words[0] == "check":
+        waits = "1 row without a label is in the inbox, and in no figure"
     for fate, choice in (
-        ("in the inbox, and in no figure", ()),
-        ("left out", ("--unlabelled", "leave-out")),
+        (waits, ()),
+        ("1 row without a label is left out", ("--unlabelled", "leave-out")),
     ):
         done = run(*command, *choice)
         assert done.code in (0, 4)
-        assert f"1 row without a label is {fate}" in done.out + done.err
+        assert fate in done.out + done.err
     refused = run(*command, "--unlabelled", "error")
     assert refused.code == 2
     said = refused.out + refused.err
@@ -51,11 +54,18 @@ def test_prompts_that_wait_are_counted_beside_the_figures(partly: Path, run: Run
         run("inbox", "add", "log.txt", "--topic", "topic.yaml", "--prompts", "partly.csv").code == 0
     )
     words = ("eval", "topic.yaml", "--prompts", "partly.csv", "--set", "encoder=static")
-    done = run(*words)
-    assert "3 unlabelled prompts are in no figure." in done.out
+    waiting = "3 unlabelled prompts are in no figure"
+    for form in ("table", "md", "html"):
+        done = run(*words, "--format", form)
+        assert f"{waiting}." in done.out
+        assert f"partly.csv: {waiting}\n" in done.err
     report = json.loads(run(*words, "--format", "json").out)
     assert report["unlabelled"] == 3
     assert len(report["results"]) == 10
+    assert json.loads(run(*words, "--format", "brief").out)["unlabelled"] == 3
+    mirror = run(*words, "--format", "airs-json")
+    assert "unlabelled" not in mirror.out  # that tool's keys
+    assert f"partly.csv: {waiting}\n" in mirror.err
 
 
 def test_rows_without_label_count_as_false(partly: Path, run: Run) -> None:

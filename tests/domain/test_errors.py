@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import guardtui
+from guardtui.app.leaving import UnsavedError
 from guardtui.cli.diagnostics import InputError
 from guardtui.domain import errors
 from guardtui.domain.errors import GuardtuiError
@@ -16,7 +17,6 @@ from guardtui.reports.base import ReportError
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.base import ScannerError
 from guardtui.session.store import StoreError
-from guardtui.tui.run import UnsavedError
 
 PACKAGE = Path(guardtui.__file__).parent
 BUILT_IN = {"Exception", "BaseException", "ValueError", "LookupError", "RuntimeError", "OSError"}

@@ -46,7 +46,7 @@ def test_later_lines_add_to_earlier_ones() -> None:
     assert (prompt.state, prompt.expected, prompt.reason) == (State.LABELLED, False, "r")
     assert (prompt.why_asked, prompt.chance) == (WhyAsked.AUDIT, 0.2)
     assert (prompt.asked_at, prompt.labelled_at) == ("t3", "t4")
-    assert prompt.production == Production(True)
+    assert prompt.production == (Production(True),)
     assert prompt.changes == (
         LabelChange("t2", None, True, "r", WhyAsked.AUDIT),
         LabelChange("t4", True, False, "", WhyAsked.AUDIT),
@@ -69,6 +69,20 @@ def test_a_prompt_that_was_set_aside_is_not_if_the_prompt_set_has_a_label() -> N
 @pytest.mark.parametrize("value", [None, "x", {}, {"triggered": 1}, {"guardrail": "g"}])
 def test_other_values_are_no_verdict_of_production(value: object) -> None:
     assert Production.of(value) is None
+
+
+def test_two_answers_of_one_guardrail_by_one_definition_are_none_and_stay_so() -> None:
+    said = [
+        Production(True, "a", "1", ("Tax",)),
+        Production(True, "a", "2"),
+        Production(False, "b", "1"),
+        Production(False, "a", "1"),
+        Production(True, "a", "1"),
+    ]
+    made = record(*({"production": one.as_json()} for one in said))
+    assert made.prompt("a", True, in_set=True).production == (
+        Production(None, "a", "1"), Production(True, "a", "2"), Production(False, "b", "1"),
+    )  # fmt: skip
 
 
 @given(st.lists(st.sampled_from([True, False, None])))

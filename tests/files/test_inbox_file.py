@@ -43,7 +43,7 @@ def test_only_its_owner_can_read_it(path: Path) -> None:
     path.chmod(0o644)
     append(path, line(2))
     assert path.stat().st_mode & 0o777 == 0o600
-    assert list(path.parent.iterdir()) == [path]
+    assert all(file.stat().st_mode & 0o777 == 0o600 for file in path.parent.iterdir())
 
 
 def test_new_lines_follow_those_that_were_read(path: Path) -> None:
@@ -142,3 +142,15 @@ def test_a_folder_in_its_place_is_an_error(path: Path) -> None:
         pass
     with pytest.raises(FileError):
         list(InboxFile(path).lines())
+
+
+def test_a_lock_that_is_never_freed_is_an_error(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guardtui.files.inbox_file._PATIENCE", 0.0)
+    with (
+        InboxFile(path).locked(),
+        pytest.raises(FileError, match=r"another program .*\n  stop it, or remove \.tax\.inbox"),
+        InboxFile(path).locked(),
+    ):
+        raise AssertionError

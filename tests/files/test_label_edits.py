@@ -16,6 +16,7 @@ from guardtui.domain.topic import Intent
 from guardtui.files.label_edits import LabelEdit, read_labels, write_labels
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_edits import PromptsChangedError
+from guardtui.files.prompt_files import load_prompts
 
 ROWS = [
     {"prompt": "a", "expected": "yes", "note": "1"},
@@ -68,6 +69,25 @@ def test_empty_cells_are_filled_texts_appended_and_labels_changed(path: Path) ->
     assert read_labels(path).labels == before
     if path.suffix == ".csv":
         assert path.read_text() == CSV.replace('e,"",4', "e,,4").replace(", ,5", ",,5")
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.jsonl", "p.json", "p.parquet"])
+def test_appended_rows_have_their_split_in_the_column_of_the_file(
+    tmp_path: Path, name: str
+) -> None:
+    rows = [{"prompt": "a", "expected": True, "Split": "test"}]
+    rows.append({"prompt": "b", "expected": False, "Split": "train"})
+    frame, path = pl.DataFrame(rows), tmp_path / name
+    write = {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "json": frame.write_json}
+    write.get(name[2:], frame.write_parquet)(path)
+    labels = {"c": True, "d": False, "e": False}
+    write_labels(
+        read_labels(path), LabelEdit(labels, splits={"c": "test", "e": "train"}), Intent.BLOCK
+    )
+    prompts = load_prompts(path, Intent.BLOCK)
+    assert prompts.prompts.to_list() == [*"abcde"]
+    splits = prompts.frame["Split"].fill_null("").to_list()
+    assert splits == ["test", "train", "test", "", "train"]
 
 
 def test_only_the_cell_changes(tmp_path: Path) -> None:

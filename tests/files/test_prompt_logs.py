@@ -140,38 +140,66 @@ def guardrail(status: str, name: str = "tax") -> dict[str, Any]:
     return {"guardrail_name": name, "guardrail_status": status}
 
 
+AIRS = {
+    "prompt_detected": {"topic_violation": True},
+    "profile_name": "prod",
+    "profile_id": "AB-12",
+    "prompt_detection_details": {"topic_guardrails_details": {"blocked_topics": ["Tax"]}},
+}
+
+
 @pytest.mark.parametrize(
     ("values", "production"),
     [
-        ({"guardrail_information": [guardrail("success")]}, Production(False, "tax")),
-        ({"guardrail_information": guardrail("guardrail_intervened")}, Production(True, "tax")),
+        ({"guardrail_information": [guardrail("success")]}, [Production(False, "tax")]),
+        ({"guardrail_information": guardrail("guardrail_intervened")}, [Production(True, "tax")]),
         (
             {
                 "metadata": {
                     "guardrail_information": [guardrail("success"), guardrail("blocked", "b")]
                 }
             },
-            Production(True, "b"),
+            [Production(False, "tax"), Production(True, "b")],
         ),
-        ({"guardrail_information": [guardrail("guardrail_failed_to_respond")]}, None),
+        ({"guardrail_information": [guardrail("guardrail_failed_to_respond")]}, []),
+        (  # of the answer, not of the prompt
+            {"guardrail_information": [guardrail("blocked") | {"guardrail_mode": "post_call"}]},
+            [],
+        ),
+        (  # the profile stopped the prompt for another reason
+            {
+                "guardrail_information": [
+                    guardrail("guardrail_intervened")
+                    | {"guardrail_response": AIRS | {"prompt_detected": {"topic_violation": False}}}
+                ]
+            },
+            [Production(False, "tax", "ab-12")],
+        ),
         (
             {"prompt_detected": {"topic_violation": True}, "profile_name": "prod"},
-            Production(True, "airs:prod"),
+            [Production(True, "airs:prod")],
         ),
+        (AIRS, [Production(True, "airs:prod", "ab-12", ("Tax",))]),
+        (AIRS | {"timeout": True}, []),
         (
             {"triggered": "no", "guardrail": "mine", "definition": "r7"},
-            Production(False, "mine", "r7"),
+            [Production(False, "mine", "r7")],
         ),
-        ({"triggered": "perhaps"}, None),
+        ({"triggered": "perhaps"}, []),
     ],
 )
-def test_verdict_of_production_is_that_of_the_last_turn(
-    tmp_path: Path, values: dict[str, Any], production: Production | None
+def test_verdicts_of_production_are_those_of_the_last_turn(
+    tmp_path: Path, values: dict[str, Any], production: list[Production]
 ) -> None:
     first, last = read(lines(tmp_path / "a.jsonl", [{"messages": CHAT} | values]))
-    assert (first.production, last.production) == (None, production)
-    if production is not None:
-        assert Production.of(production.as_json()) == production
+    assert (first.production, last.production) == ((), tuple(production))
+    assert [Production.of(one.as_json()) for one in production] == production
+
+
+def test_a_text_that_occurs_twice_in_an_entry_has_both_verdicts(tmp_path: Path) -> None:
+    parts = [{"prompt": "p", "triggered": triggered} for triggered in (True, False)]
+    (logged,) = read(lines(tmp_path / "a.jsonl", [{"items": parts}]))
+    assert logged.production == (Production(True), Production(False))
 
 
 def test_standard_input_and_pipes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

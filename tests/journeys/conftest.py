@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from guardtui.session.topic_places import sample_folder
 from tests.cli.conftest import environment as environment
+from tests.cli.sandbox_server import account_variables
 from tests.journeys.author import Author
 from tests.journeys.shell import Shell
 from tests.tui.conftest import pytest_configure as pytest_configure  # and what it sets
@@ -26,6 +28,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = "".join(f'"{prompt}",{str(label).lower()},block\n' for prompt, label in ROWS)
     (tmp_path / "tax.csv").write_text("prompt,expected,intent\n" + rows, "utf-8")
     return tmp_path
+
+
+def profile_variables(url: str) -> dict[str, str]:
+    """Return the environment of an author whose profile is that of a sandbox."""
+    more = {"PANW_AI_SEC_PROFILE_NAME": "sandbox", "GUARDTUI_CACHE": os.environ["GUARDTUI_CACHE"]}
+    return account_variables(url) | more
 
 
 @pytest.fixture

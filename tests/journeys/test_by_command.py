@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from guardtui.files.topic_files import load_topic, save_topic
 from guardtui.session.session import Iteration
 from tests.app.headless import Loop
 from tests.cli.sandbox_server import request, sandbox_server
+from tests.journeys.conftest import profile_variables
 from tests.journeys.shell import Shell
 
 PROMPTS = 100
@@ -42,18 +42,7 @@ class Cloud:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.variables = {
-            "PANW_AI_SEC_API_KEY": "sandbox-key",
-            "PANW_AI_SEC_API_ENDPOINT": url,
-            "PANW_AI_SEC_PROFILE_NAME": "sandbox",
-            "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-            "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-            "PANW_MGMT_CLIENT_ID": "sandbox",
-            "PANW_MGMT_CLIENT_SECRET": "sandbox",
-            "PANW_MGMT_TSG_ID": "1",
-            "GUARDTUI_MODEL_KEY": "sandbox-key",
-            "GUARDTUI_CACHE": os.environ["GUARDTUI_CACHE"],
-        }
+        self.variables = profile_variables(url) | {"GUARDTUI_MODEL_KEY": "sandbox-key"}
 
     @property
     def calls(self) -> Counter[str]:

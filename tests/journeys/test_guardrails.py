@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from guardtui.scanners.models.judge import JudgeOptions
 from tests.cli.sandbox_server import request, sandbox_server
 from tests.http.server import Received, Server, Step, answer
 from tests.journeys.author import Author
+from tests.journeys.conftest import profile_variables
 from tests.journeys.shell import Shell
 from tests.scanners.models.judges import asked, said
 from tests.tui.tax_app import ROWS
@@ -30,17 +30,7 @@ AIRS = ("--guardrail", "airs:sandbox")
 def airs(folder: Path) -> Iterator[dict[str, str]]:
     """The variables of a client of a sandbox of AIRS."""
     with sandbox_server() as url:
-        yield {
-            "PANW_AI_SEC_API_KEY": "sandbox-key",
-            "PANW_AI_SEC_API_ENDPOINT": url,
-            "PANW_AI_SEC_PROFILE_NAME": "sandbox",
-            "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-            "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-            "PANW_MGMT_CLIENT_ID": "sandbox",
-            "PANW_MGMT_CLIENT_SECRET": "sandbox",
-            "PANW_MGMT_TSG_ID": "1",
-            "GUARDTUI_CACHE": os.environ["GUARDTUI_CACHE"],
-        }
+        yield profile_variables(url)
 
 
 @pytest.fixture

@@ -36,8 +36,8 @@ def test_says_what_the_other_tool_does_not(report: ReportInput) -> None:
         (HOSTILE[1], "TP", 5)
     ]
     assert set(document["by_category"]) >= {"a|b", "<b>c</b>", "d", "=e"}
-    assert document["by_category"]["a|b"]["tpr"] == 0.5
-    assert document["by_category"]["a|b"]["tnr"] is None
+    assert document["by_category"]["a|b"]["rates"]["tpr"] == 0.5
+    assert document["by_category"]["a|b"]["rates"]["tnr"] is None
     assert document["intervals"]["tpr"]["low"] < 0.5 < document["intervals"]["tpr"]["high"]
     comparison = document["comparison"]
     assert (comparison["regressions"], comparison["fixes"], comparison["no_verdict"]) == (1, 1, 1)

@@ -144,7 +144,7 @@ def test_markdown_tells_everything(report: ReportInput) -> None:
     )
     assert "## Regressions (1)" in text
     assert "was TP" in text
-    assert "## False negatives (2)" in text
+    assert "## Missed (2)" in text
     assert "caution: `1 prompt without a verdict" in text
     assert text.endswith("\n")
     assert not text.endswith("\n\n")
@@ -172,7 +172,7 @@ def test_table_is_inert_and_complete(report: ReportInput) -> None:
     assert f"N{report.comparison.describe('the baseline (iteration 0)')[1:]}.\n" in text
     assert "Edited: description +13 bytes." in text
     assert re.search(
-        r"^  line 5, FN, regression, score 0\.250, example 1, was TP: =HYPERLINK", text, re.M
+        r"^  line 5, missed, regression, score 0\.250, example 1, was TP: =HYPERLINK", text, re.M
     )
     assert "timed ␛out" in text
 
@@ -246,24 +246,28 @@ def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
     report: ReportInput, undefined_report: ReportInput
 ) -> None:
     text = write_markdown(report)
-    assert text.startswith("# Guardrail topic report: `Fraud | <b>`\n\nMeasured by the embedded ")
+    assert text.startswith(
+        "# Guardrail topic report: `Fraud | <b>`\n\n2 of 4 prompts are missed and "
+    )
     lead = text.split("\n\n", 2)[1]
     assert re.search(
-        r" Coverage is 0\.500 \(95 % interval 0\.\d+ – 0\.\d+\): 2 false negatives and 1 false "
-        r"positive in 7 prompts\. No demonstrable change against the baseline \(iteration 0\) "
-        r"among 7 prompts with a verdict in both: coverage ",
+        r"missed and 1 of 3 wrongly stopped, measured by the embedded engine \(a stand-in for the "
+        r"real guardrail\)\. Coverage is 0\.500 \(95 % interval 0\.\d+ – 0\.\d+\)\. No "
+        r"demonstrable change against the baseline \(iteration 0\) among 7 prompts with a verdict "
+        r"in both: coverage ",
         lead,
     )
     assert "- description: `How to` → `How to⇥commit↵fraud`\n" in text
     headings = re.findall("^## ([A-Z][a-z ]+)", text, re.MULTILINE)
     assert [heading.strip() for heading in headings] == [
-        "Metrics", "Definition", "History", "By category", "Regressions", "Fixes",
-        "False positives", "False negatives", "Without a verdict", "Provenance",
+        "Metrics", "What changed", "History", "Mistakes by category", "Regressions", "Fixes",
+        "Missed", "Wrongly stopped", "Without a verdict", "Provenance",
     ]  # fmt: skip
     end = text.partition("## Provenance")[2]
-    for sign in (report.topic.fingerprint, report.evaluation.prompt_set, "static-1", "0.5"):
-        assert sign in end
-    assert "Coverage is n/a: 0 false negatives" in write_markdown(undefined_report)
+    assert report.topic.fingerprint in end
+    assert report.evaluation.prompt_set in end
+    assert "static-1`, threshold 0.500 (`shipped`)\n" in text
+    assert "Coverage is n/a." in write_markdown(undefined_report)
 
 
 def test_markdown_tells_examples_that_came_and_went(report: ReportInput) -> None:

@@ -75,7 +75,7 @@ def freeze(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guardtui.tui.main.workspace.WATCH_EVERY", 10_000)
     monkeypatch.setattr("guardtui.tui.main.screen.POLL_EVERY", 10_000)
     monkeypatch.setattr("guardtui.tui.results.feature.EXPLAIN_AFTER", 0)
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.setattr("guardtui.tui.base_app.TEXTUAL_ANIMATIONS", "none")
     monkeypatch.setenv("TZ", "UTC0")
     time.tzset()
 

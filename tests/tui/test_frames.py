@@ -134,7 +134,7 @@ async def panes(scene: Scene) -> None:
 async def queue(scene: Scene) -> None:
     """The queue after a label, with a prompt that is an attack."""
     texts = ["Is a gift of my gran taxed?", "[/red]\x1b]0;owned\x07 tax\u202e\n" + "a line\n" * 60]
-    logged = [LoggedPrompt(text, "app.log:1", Production(False, "corp")) for text in texts]
+    logged = [LoggedPrompt(text, "app.log:1", (Production(False, "corp"),)) for text in texts]
     Inbox.of_workspace(scene.main.services.workspace).add(logged)
     await scene.pane("results")
     await scene.pilot.press("l")

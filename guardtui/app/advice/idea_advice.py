@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from guardtui.advice.candidates import same
-from guardtui.advice.folds import PROVEN_FROM
+from guardtui.advice.folds import LIKELY_FROM
 from guardtui.advice.prompt_set import Survey, survey
-from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchResult
 from guardtui.app.advice.ideas import (
     Idea,
@@ -25,15 +24,14 @@ from guardtui.app.advice.ideas import (
 from guardtui.app.advice.refinement import Measure, RefinementError, Refinements
 from guardtui.app.advice.wording_trials import MeasuredWordings
 from guardtui.app.context import Context
-from guardtui.app.editing.workspace_sync import WorkspaceSync
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.state import AppState
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
+from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
-from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
 
 
@@ -70,11 +68,8 @@ _ROUNDED = 10  # labels: the number is an estimate
 _SHOWN = 100  # characters of a prompt
 
 
-_FROM_INBOX = "Enter opens the queue of the inbox, with the prompts most like them first."
-_FROM_LOGS = (
-    "Prompts like them are in your logs: 'guardtui inbox add LOG', or File in the menu, takes them "
-    "in. Enter shows these in the table, where I adds one like the selected one."
-)
+_FROM_INBOX = "The queue of the inbox has the prompts most like them first."
+_FROM_LOGS = "Prompts like them are in your logs: 'guardtui inbox add LOG' takes them in."
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +77,7 @@ class LabelNeed:
     """Standard error of the gain of an edit, and the number of labels that would narrow it.
 
     `error` is that of the gain on prompts without a part in the choice, for the existing `labels`;
-    with `wanted` labels in total, in the same proportion, it would be `PROVEN_FROM`, the least gain
+    with `wanted` labels in total, in the same proportion, it would be `LIKELY_FROM`, the least gain
     that makes an edit likely to help.
     """
 
@@ -94,6 +89,11 @@ class LabelNeed:
     def more(self) -> int:
         """Approximate number of missing labels."""
         return max(_ROUNDED, round((self.wanted - self.labels) / _ROUNDED) * _ROUNDED)
+
+    @property
+    def least_gain(self) -> float:
+        """Least gain that is told from chance, in hundredths."""
+        return math.ceil(100 * self.error) / 100
 
 
 def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed | None:
@@ -109,9 +109,9 @@ def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed
     if best is None or best.gain.likely or evaluation.metrics.missing:
         return None
     labels, error = search.before.total, best.gain.standard_error
-    if error <= PROVEN_FROM:
+    if error <= LIKELY_FROM:
         return None
-    wanted = labels * (error / PROVEN_FROM) ** 2
+    wanted = labels * (error / LIKELY_FROM) ** 2
     return LabelNeed(labels, error, math.ceil(wanted / _ROUNDED) * _ROUNDED)
 
 
@@ -123,9 +123,9 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     prompts, best = survey.prompts, search.proposals[0]
     lines = [
         f"{search.measured} definitions tried on {need.labels} labels"
-        f"{f': {best.gain.text}' if best.gain.is_positive else ''}. The gain of an edit is known "
-        f"to ±{need.error:.3f} (standard error); about {need.more} more labels, of the same kinds, "
-        f"would make it ±{PROVEN_FROM:.3f}, enough to tell whether an edit helps."
+        f"{f': {best.gain.text}' if best.gain.is_positive else ''}. With so many labels the gain "
+        f"of an edit is known to ±{need.error:.3f} (standard error): a smaller one may be chance. "
+        f"With twice as many, of the same kinds, it is known to ±{need.error / math.sqrt(2):.3f}."
     ]
     lines.append(
         "Labels teach most beside these prompts, whose verdicts are the least sure. "
@@ -133,12 +133,26 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
     )
     lines += [f"· {display_start(str(prompts.prompts[row]), _SHOWN)}" for row in rows]
     these = f"these {len(rows)}" if len(rows) > 1 else "this one"
+    step = f"Label more prompts like {these}"
+    if waiting := len(prompts.waiting):
+        step = f"Label prompts ({waiting:,} wait)"
     return Idea(
         IdeaKind.LABEL,
-        f"Not sure yet: about {need.more} more labels like {these} would decide",
+        f"{step}: with {need.labels} labels a gain under {need.least_gain:.2f} may be chance",
         detail="\n".join(lines),
         keys=tuple(prompts.keys[np.array(rows)].tolist()),
         labels=need.more,
+    )
+
+
+def mistake_step(mistakes: int, note: str) -> Idea:
+    """Return the step of looking at one mistake after the other; `note` says why no edit is one."""
+    return Idea(
+        IdeaKind.MISTAKES,
+        "No edit is sure to help yet: look at one mistake, and what would fix it",
+        detail=(f"{note}. " if note else "")
+        + f"Of {count_text(mistakes, 'mistake')} each may have edits that correct it, with what "
+        "else they fix and break.",
     )
 
 
@@ -161,6 +175,34 @@ def _least_sure(evaluation: Evaluation) -> list[int]:
     distance = np.abs(score - np.float32(0.5 if threshold is None else threshold))
     order = np.argsort(distance, kind="stable")[:MARKS_AT_MOST]  # NaN is last
     return [row for row in order.tolist() if not np.isnan(distance[row])]
+
+
+def needed_labels(ideas: Ideas, evaluation: Evaluation) -> LabelNeed | None:
+    """Return `label_need`, or None if one of the ideas is likely to help or tells more."""
+    return label_need(ideas.result, evaluation) if _are_unsure(ideas) else None
+
+
+def with_unsure_steps(ideas: Ideas, evaluation: Evaluation, survey: Survey | None) -> Ideas:
+    """Return the ideas, and where no edit is likely to help the steps that tell more.
+
+    Labels come first if some can be given; the `survey` says near which prompts.
+    """
+    result, need = ideas.result, needed_labels(ideas, evaluation)
+    if result is None or not _are_unsure(ideas):
+        return ideas
+    label = None if need is None or survey is None else label_step(need, result, survey)
+    labels = () if label is None else (label,)
+    mistakes = evaluation.metrics.fp + evaluation.metrics.fn
+    judged = evaluation.settings.kind == ENGINE and result.single_edits
+    look = (mistake_step(mistakes, ideas.note),) if mistakes and judged else ()
+    waiting = survey is not None and survey.prompts.waiting
+    first, last = (labels, ()) if waiting else ((), labels)
+    return replace(ideas, ranked=(*first, *ideas.ranked, *look, *last))
+
+
+def _are_unsure(ideas: Ideas) -> bool:
+    likely = any(idea.gain is not None and idea.gain.likely for idea in ideas.ranked)
+    return not likely and not ideas.has_check
 
 
 PAUSE = 0.5
@@ -192,7 +234,6 @@ class IdeaAdvice:
         self,
         context: Context,
         refinement: Refinements,
-        sync: WorkspaceSync,
         surveys: PromptSurveys,
         connections: Connections,
         experiment: Callable[[], str] = lambda: "",
@@ -200,7 +241,7 @@ class IdeaAdvice:
         """`experiment` returns the experiment that could be made, in words, or ""."""
         self._store, self._jobs = context.store, context.jobs
         self._editing, self._author = context.editing, context.author
-        self._refinement, self._sync, self._surveys = refinement, sync, surveys
+        self._refinement, self._surveys = refinement, surveys
         self._connections, self._experiment = connections, experiment
         self.pause = PAUSE
         self._found: _Found | None = None
@@ -314,39 +355,13 @@ class IdeaAdvice:
             self._experiment(),
         )
         ideas = ideas if wordings is None else replace(ideas, notes=wordings.notes)
-        likely = any(idea.gain is not None and idea.gain.likely for idea in ideas.ranked)
-        if evaluation is not None and not likely and not ideas.has_check:
-            idea = await self._labels(found.result, evaluation, prompts)
-            ideas = ideas if idea is None else replace(ideas, ranked=(idea, *ideas.ranked))
+        if evaluation is not None:
+            survey = None
+            if needed_labels(ideas, evaluation) is not None:
+                with contextlib.suppress(ScannerError):  # already reported by the preview
+                    survey = await self._surveys.survey(evaluation, prompts, quiet=True)
+            ideas = with_unsure_steps(ideas, evaluation, survey)
         self._publish(ideas)
-
-    async def _labels(
-        self, search: SearchResult, evaluation: Evaluation, prompts: PromptSet
-    ) -> Idea | None:
-        """Return the idea of labelling prompts, if nothing else helps, or None."""
-        need = label_need(search, evaluation)
-        if need is None:
-            return None
-        try:
-            survey = await self._surveys.survey(evaluation, prompts, quiet=True)
-        except ScannerError:
-            return None  # already reported by the preview with the same engine
-        return None if survey is None else label_step(need, search, survey)
-
-    # --- applying an idea ---------------------------------------------------------------------
-
-    async def take(self, current: Topic, proposal: Proposal) -> None:
-        """Apply a proposal for the definition `current` to the editor.
-
-        Prompts that become examples would always match: the author is asked whether to remove them
-        from the prompt set.
-        """
-        message = "The edit is in the editor; Undo takes it back."
-        if self._store.state.topic != current:  # changed by another program
-            message = f"The definition had changed meanwhile. {message}"
-        self._editing.replace(proposal.topic)
-        self._author.notify(message)
-        await self._sync.offer_to_take_out(current, proposal.topic)
 
     def _publish(self, ideas: Ideas) -> None:
         state = self._store.state

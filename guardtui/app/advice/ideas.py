@@ -36,6 +36,7 @@ class IdeaKind(StrEnum):
     CHECK = "check the likely flips"
     ADD_PROMPTS = "add prompts"
     LABEL = "label prompts"
+    MISTAKES = "look at the mistakes"
     EXPERIMENT = "test edits on the guardrail"
     WORDINGS = "ask a model for wordings"
 
@@ -45,7 +46,7 @@ class Idea:
     """One idea in display-safe text.
 
     A measured edit has a `proposal`. `detail` explains it, and `keys` are the prompts concerned.
-    `labels` is how many more would decide.
+    `labels` is about how many more would make the effect of edits known well enough.
     """
 
     kind: IdeaKind
@@ -89,6 +90,11 @@ class Ideas:
     def best(self) -> Idea | None:
         """The first idea."""
         return self.ranked[0] if self.ranked else None
+
+    @property
+    def next_step(self) -> str:
+        """The first idea with its figures, or why there is none: the next step of the author."""
+        return self.note if self.best is None else self.best.line
 
     @property
     def has_check(self) -> bool:
@@ -137,7 +143,9 @@ def ranked_ideas(
         (
             proposal
             for proposal in measured
-            if proposal.is_advised and same(proposal.topic) not in discarded
+            if proposal.is_advised
+            and proposal.raises_coverage
+            and same(proposal.topic) not in discarded
         ),
         # What is expected to do harm on the guardrail comes last.
         key=lambda proposal: (_is_harmful(proposal), -proposal.gain.value),
@@ -201,6 +209,7 @@ def _guess(measured: Sequence[Proposal], discarded: Container[Key]) -> list[Prop
         for proposal in measured
         if not proposal.gain.likely
         and proposal.gain.is_positive
+        and proposal.raises_coverage
         and (proposal.held_out is None or proposal.held_out.gain > 0)
         and same(proposal.topic) not in discarded
     ]

@@ -19,19 +19,18 @@ from guardtui.app.experiments.models import ModelAnswering
 from guardtui.app.guardrails.choice import with_guardrail
 from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.app.guardrails.remote import AIRS, ModelOptions, RemoteOptions, at_stored_threshold
-from guardtui.domain.errors import GuardtuiError
+from guardtui.app.scan.record import logged_in_session
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
-from guardtui.domain.verdicts import Triggered
+from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.http.errors import inert
 from guardtui.scanners.airs.scanner import ActiveRevision
 from guardtui.scanners.base import RemoteScanner
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.vectors import cache_folder
-from guardtui.session.applied import AppliedLog
 from guardtui.session.caches import SqliteVerdicts
 from guardtui.session.chosen_thresholds import settings_of_session, wanted_threshold
 from guardtui.session.evaluator import RemoteEvaluator
@@ -45,8 +44,8 @@ SoFar: TypeAlias = Callable[[Evaluation], object]
 class CallBudget:
     """Calls of the guardrail that are allowed, 0 for none, and those that were made.
 
-    A scan begins only if its prompts are within them; retries and the probes of a deployed
-    definition are counted afterwards.
+    A scan begins only if its prompts are within them; retries and the probes of deployed
+    definitions, those of an experiment too, are counted afterwards.
     """
 
     most: int = 0
@@ -94,6 +93,9 @@ class LoopGuardrail(Protocol):
 
     async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
         """Return the guardrail for an experiment on a definition; warnings go to `tell`."""
+
+    def kept_by(self, own: Topic) -> str:
+        """Return that the service has another definition than the topic file, or ""."""
 
     async def close(self) -> None:
         """Wait for a change that was begun."""
@@ -148,6 +150,9 @@ class _Engine:
             "  the author starts the server with --guardrail NAME"
         )
 
+    def kept_by(self, own: Topic) -> str:
+        return ""
+
     async def close(self) -> None:
         pass
 
@@ -173,12 +178,15 @@ class _Model:
         with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
             scanner: RemoteScanner = options.scanner(cache)
             evaluation = await _asked(
-                scanner, topic, prompts, self._budget, options.title, so_far, models
+                scanner, topic, prompts, self._budget, options.title, so_far, self._topic, models
             )
             return Measured(evaluation)
 
     async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
         return ModelAnswering(at_stored_threshold(self._options, self._topic))
+
+    def kept_by(self, own: Topic) -> str:
+        return ""
 
     async def close(self) -> None:
         pass
@@ -196,7 +204,8 @@ class _Profile:
         self._budget, self._writes = budget, writes
         settings = options.settings()
         self._connection = options.connect(settings, settings.required_profile)
-        self._changes = ProfileChanges(lambda known: AppliedLog(SessionStore(topic), known.key))
+        self._changes = ProfileChanges(topic)
+        self._deployed: Topic | None = None
 
     @property
     def _name(self) -> str:
@@ -212,7 +221,9 @@ class _Profile:
         try:
             with contextlib.closing(SqliteVerdicts(cache_folder())) as cache:
                 scanner = self._connection.scanner(now, cache=cache)
-                evaluation = await _asked(scanner, topic, prompts, self._budget, self._name, so_far)
+                evaluation = await _asked(
+                    scanner, topic, prompts, self._budget, self._name, so_far, self._topic
+                )
         finally:
             # Counted only now: what was deployed within the budget is measured.
             self._budget.made += probes
@@ -236,7 +247,7 @@ class _Profile:
                 )
             return None, (unknown,), 0
         if not plan.changes:
-            return connection.in_effect(topic, plan), (), 0
+            return connection.in_effect(topic, plan), plan.warnings, 0
         if not self._writes:
             known = plan.difference or "which one it has is unknown"
             raise AgentError(
@@ -246,6 +257,7 @@ class _Profile:
         # Verdicts of a revision that does not exist yet are not in the cache.
         self._budget.require(len(set(prompts.prompts)), self._name)
         applied = await self._changes.apply(connection, topic, plan)
+        self._deployed = topic
 
         async def no_longer(_: object) -> bool:
             return False
@@ -259,10 +271,8 @@ class _Profile:
                 f"not asked: {self._name} was changed, and after {live.seconds:.0f} s scans do not "
                 f"use that: {live.reason}\n  evaluate again later"
             )
-        deployed = f"{self._name} has this definition now; to take that back: " + revert_line(
-            self._topic, connection
-        )
-        warnings = (*applied.warnings, deployed)
+        line = revert_line(self._topic, connection)
+        warnings = (*applied.warnings, f"{self._name} has this definition now; to revert: {line}")
         return connection.in_effect(topic, applied), warnings, live.probes
 
     async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
@@ -282,6 +292,15 @@ class _Profile:
             tell=tell,
         )
 
+    def kept_by(self, own: Topic) -> str:
+        if self._deployed in (None, own):
+            return ""
+        line = revert_line(self._topic, self._connection)
+        return (
+            f"{self._name} still has the definition that was evaluated last; evaluate without "
+            f"arguments deploys that of the topic file, {line} the one before"
+        )
+
     async def close(self) -> None:
         await self._changes.close()
 
@@ -293,27 +312,31 @@ async def _asked(
     budget: CallBudget,
     who: str,
     so_far: SoFar,
+    path: Path,
     models: int = 1,
 ) -> Evaluation:
     """Ask about all prompts without a cached verdict, if the budget allows that.
 
+    Those are not asked that the session of the topic file `path` has verdicts of production on.
     Raises AgentError, nothing asked, and ScannerError; `so_far` gets what was answered.
     """
     known = scanner.known(topic, prompts)
+    guardrail = scanner.settings.guardrail
+    logged = await asyncio.to_thread(logged_in_session, path, guardrail, topic, prompts)
+    onto, rows = (None, None) if logged is None else logged
+    if onto is not None:
+        known |= is_answered(onto.verdicts.triggered)
     texts = prompts.prompts.to_list()
     unknown = {text for text, cached in zip(texts, known.tolist(), strict=True) if not cached}
     budget.require(len(unknown) * models, who)
     remote = RemoteEvaluator(scanner)
     answered: Evaluation | None = None
     try:
-        answered = await remote.evaluate_rows(topic, prompts)
+        with remote.handing_over(so_far):
+            answered = await remote.evaluate_rows(topic, prompts, rows, onto)
         return answered
-    except (asyncio.CancelledError, GuardtuiError):
-        answered = remote.so_far()
-        if answered is not None and answered.metrics.total:
-            so_far(answered)
-        raise
     finally:
+        answered = answered or remote.so_far()
         asked = set()
         if answered is not None:
             open_ = (answered.verdicts.triggered == Triggered.NOT_ASKED).tolist()

@@ -267,11 +267,7 @@ class AgentLoop:
 
         def discard(decisions: IterationDecisions, chosen: Iteration) -> Answer:
             decisions.restored_by_discarding(chosen)
-            if objection := decisions.against_discarding(chosen):
-                raise AgentError(
-                    f"not discarded: {objection}\n"
-                    "  leave it undecided: the author decides, or more labelled prompts"
-                )
+            decisions.require_no_gain(chosen)
             discarded, _ = decisions.discard(chosen)
             return self._decided(decisions, discarded)
 
@@ -364,9 +360,11 @@ class AgentLoop:
         """
         session, state = self._state(own)
         before = self._seen
-        new = [one for one in session.iterations if one.number not in before.marks]
-        mine = {one.number for one in new if one.by is Recorder.AGENT} | {number}
-        known = {one: mark for one, mark in state.marks.items() if one in mine}
+        new = [
+            iteration for iteration in session.iterations if iteration.number not in before.marks
+        ]
+        mine = {iteration.number for iteration in new if iteration.by is Recorder.AGENT} | {number}
+        known = {key: mark for key, mark in state.marks.items() if key in mine}
         self._seen = state
         return session, state.changes(replace(before, marks={**before.marks, **known}))
 
@@ -432,7 +430,7 @@ class AgentLoop:
         try:
             status = await run.run(record.calls + self._budget.left)
         finally:
-            self._budget.made += run.calls - record.calls
+            self._budget.made += run.calls - record.calls + answering.probes
         proven = await asyncio.to_thread(experiment.record_proven, run, kept=False)
         report = experiment.report_of(run, status, kept=False)
         _, changes = await asyncio.to_thread(self._looked, own)
@@ -458,7 +456,7 @@ class AgentLoop:
             state = SessionState(session.marks, session.pinned, decisions.definition)
             if state != self._seen:
                 before, self._seen = self._seen, state
-                newer = [session.iteration(one) for one in state.newer(before)]
+                newer = [session.iteration(changed) for changed in state.newer(before)]
                 changes = state.changes(before) or ("an iteration was removed",)
                 raise OutdatedError(
                     changes,
@@ -508,11 +506,11 @@ class AgentLoop:
     def _decided(self, decisions: IterationDecisions, decided: Iteration) -> Answer:
         session, definition = decisions.session, decisions.definition
         self._seen = SessionState(session.marks, session.pinned, definition)
-        plateau = plateau_text(session)
+        warnings = filter(None, (plateau_text(session), self._guardrail.kept_by(definition)))
         return (
             document(HISTORY, History.of([decided], session))
             | {"definition": definition.model_dump(mode="json")}
-            | _given(warnings=[plateau] if plateau else [])
+            | _given(warnings=list(warnings))
         )
 
 

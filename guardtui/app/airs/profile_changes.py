@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
-from guardtui.app.airs.revert_steps import RevertStep
+from guardtui.app.airs.revert_steps import RevertStep, former_topic
 from guardtui.app.ports import Question
 from guardtui.domain.topic import Topic
 from guardtui.scanners.airs.connection import AirsConnection
@@ -17,6 +18,7 @@ from guardtui.scanners.airs.policy_paths import PolicyPath
 from guardtui.scanners.airs.propagation import PropagationResult
 from guardtui.scanners.airs.undo_journal import Journal, Reverted
 from guardtui.session.applied import AppliedLog, ChangeJournal
+from guardtui.session.store import SessionStore
 
 Result = TypeVar("Result")
 
@@ -63,11 +65,15 @@ class ProfileChanges:
     All methods raise AirsError, ServiceError and StoreError.
     """
 
-    def __init__(self, open_log: Callable[[AirsConnection], AppliedLog]) -> None:
-        """`open_log` opens the undo journal of a profile, before its first change."""
-        self.open_log = open_log
+    def __init__(self, path: Path) -> None:
+        """Change profiles for the topic file at `path`, whose session has the undo journal."""
+        self._path = path
         self._lock = asyncio.Lock()
         self._begun: set[asyncio.Task[Any]] = set()
+
+    def open_log(self, connection: AirsConnection) -> AppliedLog:
+        """Open the undo journal of a profile."""
+        return AppliedLog(SessionStore(self._path), connection.key)
 
     @property
     def is_busy(self) -> bool:
@@ -77,11 +83,24 @@ class ProfileChanges:
     async def plan(
         self, connection: AirsConnection, topic: Topic, placement: Placement = _USUAL
     ) -> Plan | None:
-        """Return the changes of applying a definition; None without a service account."""
+        """Return the changes of applying a definition; None without a service account.
+
+        A topic that a rename in the file has left in the profile is among the warnings.
+        """
         async with self._lock:
-            return await connection.look(
+            plan = await connection.look(
                 topic, path=placement.place, set_default=placement.set_default
             )
+        if plan is None:
+            return None
+        former = former_topic(self._path, connection, topic, plan.profile)
+        return plan if former is None else replace(plan, warnings=(*plan.warnings, former.text))
+
+    def _told(self, connection: AirsConnection, topic: Topic, applied: Applied) -> Applied:
+        former = former_topic(self._path, connection, topic, applied.profile)
+        if former is None:
+            return applied
+        return replace(applied, warnings=(*applied.warnings, former.text))
 
     def journal(self, connection: AirsConnection) -> ChangeJournal:
         """Return the journal entry of a change about to be made."""
@@ -102,7 +121,7 @@ class ProfileChanges:
         `reuse` as in `lifecycle.apply`.
         """
         entry = self.journal(connection) if journal is None else journal
-        return await self.finish(
+        applied = await self.finish(
             lambda: connection.apply(
                 topic,
                 plan,
@@ -112,6 +131,7 @@ class ProfileChanges:
                 reuse=reuse,
             )
         )
+        return self._told(connection, topic, applied)
 
     async def apply_missing(self, connection: AirsConnection, topic: Topic) -> Applied | None:
         """Apply a definition to the profile unless it has it; None if nothing was changed."""
@@ -122,7 +142,8 @@ class ProfileChanges:
                 return None
             return await connection.apply(topic, plan, journal=self.journal(connection))
 
-        return await self.finish(look_and_apply)
+        applied = await self.finish(look_and_apply)
+        return None if applied is None else self._told(connection, topic, applied)
 
     async def revert(self, connection: AirsConnection, step: RevertStep) -> Reverted:
         """Revert changes, and remove them from the journal."""

@@ -1,7 +1,9 @@
-"""Reverts of applied changes: read from the undo journal, newest first."""
+"""Reverts of applied changes, and topics left by a rename: read from the undo journal."""
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -12,10 +14,15 @@ from pydantic import ValidationError
 
 from guardtui.domain.topic import Topic
 from guardtui.files.command_lines import command_line
+from guardtui.http.errors import inert
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.errors import AirsError
+from guardtui.scanners.airs.models import SecurityProfile
+from guardtui.scanners.airs.policy_paths import is_topic, members, pinned
 from guardtui.scanners.airs.undo_journal import Reverted, UndoRecord
 from guardtui.session.applied import AppliedLog, JournalEntry
+from guardtui.session.session_file import has_session
+from guardtui.session.store import SessionStore, StoreError
 
 
 class UnreadableJournalError(AirsError):
@@ -83,12 +90,59 @@ def steps_back(entries: Sequence[JournalEntry]) -> list[RevertStep]:
     return steps
 
 
-def revert_line(path: Path, connection: AirsConnection) -> str:
-    """Return the command that reverts the changes applied from a file."""
+def revert_words(path: Path, connection: AirsConnection, *options: str) -> tuple[str | Path, ...]:
+    """Return the words of the command that reverts the changes applied from a file."""
     tenant = connection.settings.tenant
     of_tenant = ["--set", f"tenant={tenant}"] if tenant else []
     profile = f"airs:{connection.profile}"
-    return command_line("guardtui", "topics", "revert", path, "--guardrail", profile, *of_tenant)
+    return ("guardtui", "topics", "revert", path, "--guardrail", profile, *of_tenant, *options)
+
+
+def revert_line(path: Path, connection: AirsConnection, *options: str) -> str:
+    """Return the command of `revert_words` as one line."""
+    return command_line(*revert_words(path, connection, *options))
+
+
+@dataclass(frozen=True, slots=True)
+class FormerTopic:
+    """A topic of a profile, applied from a file before its topic was renamed.
+
+    `text` says so, with what takes it out. `remedy` are the words of the command that does, before
+    the definition is applied again; () if no revert does.
+    """
+
+    text: str
+    remedy: tuple[str | Path, ...]
+
+
+def former_topic(
+    path: Path, connection: AirsConnection, topic: Topic, profile: SecurityProfile
+) -> FormerTopic | None:
+    """Return the topic that a profile has still, besides the one of a file; None without.
+
+    Reads the undo journal; what cannot be read is not known.
+    """
+    first: dict[str, UndoRecord] = {}
+    with contextlib.suppress(StoreError):
+        if has_session(path):
+            log = AppliedLog(SessionStore(path, reading=True), connection.key)
+            for way in log.ways():
+                with contextlib.suppress(ValidationError):
+                    record = UndoRecord.model_validate(way)
+                    first.setdefault(record.topic_id, record)
+    for topic_id, record in first.items():
+        if record.topic_name != topic.name and pinned(profile.policy, topic_id):
+            break
+    else:
+        return None
+    name = inert(record.topic_name, characters=60)
+    text = f"topic {name!r}, renamed in this file, is still in the profile and stops prompts too"
+    if any(is_topic(member, topic_id) for _, member in members(record.undo.before)):
+        delete = shlex.join(["guardtui", "topics", "delete", record.topic_name, "--force"])
+        return FormerTopic(f"{text}; {delete} --updated-by EMAIL deletes it", ())
+    line = revert_line(path, connection, "--all")
+    remedy = revert_words(path, connection, "--all", "--yes")
+    return FormerTopic(f"{text}; '{line}' takes it out, then apply again", remedy)
 
 
 def _target(before: UndoRecord) -> tuple[str, str, str]:

@@ -8,11 +8,26 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.significance import Difference
+from guardtui.domain.topic import Topic, violations
 from guardtui.session.series import series_of
 from guardtui.session.session import PLATEAU, PLATEAU_ADVICE, Iteration, Session
 
 
+def over_limits(topic: Topic) -> str:
+    """Return which limits a definition violates, so that AIRS refuses it, or ""."""
+    problems = "; ".join(problem.message for problem in violations(topic))
+    return f"AIRS would refuse this definition: {problems}." if problems else ""
+
+
 def against_keeping(session: Session, evaluation: Evaluation) -> str:
+    """Return what speaks against keeping an evaluation, or "". Blocks.
+
+    Its definition violates a limit, or its coverage is not greater than that of the best.
+    """
+    return " ".join(filter(None, (over_limits(evaluation.topic), _no_gain(session, evaluation))))
+
+
+def _no_gain(session: Session, evaluation: Evaluation) -> str:
     """Return why an evaluation is no progress, or "" if its coverage is greater. Blocks."""
     best = session.best
     if not session.iterations or session.is_better(evaluation):

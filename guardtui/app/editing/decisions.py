@@ -35,6 +35,8 @@ _RECORDERS = {
     Recorder.APP: "another window",
     Recorder.COMMAND: "a command",
     Recorder.AGENT: "an agent",
+    Recorder.LOG: "labels of a log",
+    Recorder.COMPLETED_LOG: "a scan after labels of a log",
 }
 
 
@@ -109,9 +111,8 @@ class Decisions:
         await self.learn()
         if (forecast := self._store.state.forecast) is not None:
             self._author.notify(
-                f"The screen shows a forecast of {guardrail_text(forecast.grounds.settings)}: scan "
-                "this definition before you keep it, or keep what the engine says of it in its own "
-                "view.",
+                f"This is a forecast of {guardrail_text(forecast.grounds.settings)}: scan the "
+                "definition before you keep it, or keep what the engine says of it in its view.",
                 seconds=READING_TIME,
             )
             return
@@ -204,7 +205,7 @@ class Decisions:
                 return True
             text = (
                 f"{self._connections.who} has not scanned this definition: the screen shows the "
-                "embedded engine's preview."
+                "engine's figures."
             )
             first = ("s", "scan", "Scan it first")
         elif text := missing_text(evaluation):

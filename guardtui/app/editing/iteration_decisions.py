@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from guardtui.app.editing.deciding import against_discarding, missing_text, not_shown, other_measure
+from guardtui.app.editing.deciding import (
+    against_discarding,
+    missing_text,
+    not_shown,
+    other_measure,
+    over_limits,
+)
 from guardtui.domain.comparison import Comparison
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompts import PromptSet
@@ -13,8 +19,11 @@ from guardtui.domain.topic import Topic
 from guardtui.files.command_lines import command_line
 from guardtui.files.problems import FileError
 from guardtui.session.report_reader import has_iterations, recorded_topics
-from guardtui.session.session import Decision, Iteration, Recorder
+from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.workspace import Workspace
+
+_SAME_MEASURE = "a scan of both definitions by the same one decides"
+_UNDECIDED = "leave it undecided, and try another edit"
 
 
 class HistoryError(GuardtuiError):
@@ -100,6 +109,11 @@ class IterationDecisions:
         anyway = "--anyway keeps it as it is"
         if self._by_agent:
             evaluate, anyway = "the same evaluation", "an agent cannot keep it as it is"
+        if text := over_limits(iteration.evaluation.topic):
+            raise HistoryError(
+                f"{path}: #{iteration.number} is not kept: {text}\n"
+                f"  bring the definition within the limits; {anyway}"
+            )
         if text := missing_text(iteration.evaluation):
             raise IncompleteError(
                 f"{path}: #{iteration.number} is not kept: {text}\n"
@@ -107,8 +121,7 @@ class IterationDecisions:
             )
         if text := other_measure(self.session, iteration.evaluation):
             raise NotShownError(
-                f"{path}: #{iteration.number} is not kept: {text}\n"
-                f"  a scan of both definitions by the same one decides; {anyway}"
+                f"{path}: #{iteration.number} is not kept: {text}\n  {_SAME_MEASURE}; {anyway}"
             )
         comparison = not_shown(self.session, iteration.evaluation)
         if comparison is not None:
@@ -120,18 +133,37 @@ class IterationDecisions:
                 f"  {self._way_back(iteration)}; {anyway}"
             )
 
+    def require_no_gain(self, iteration: Iteration) -> None:
+        """Raise NotShownError unless an iteration may be discarded without asking."""
+        objection = self.against_discarding(iteration)
+        if not objection:
+            return
+        comparison = not_shown(self.session, iteration.evaluation)
+        if other_measure(self.session, iteration.evaluation):
+            remedy = _SAME_MEASURE
+        elif comparison is None:
+            remedy = "keep it"
+        else:
+            remedy = f"{_UNDECIDED}; {_deciding(comparison)}"
+        path = self._workspace.topic_file.path
+        raise NotShownError(
+            f"{path}: #{iteration.number} is not discarded: {objection}\n  {remedy}"
+        )
+
     @property
     def _by_agent(self) -> bool:
         return self._workspace.by is Recorder.AGENT
 
     def _way_back(self, iteration: Iteration) -> str:
-        """Return how an iteration is discarded, and what that does."""
+        """Return what to do with an iteration that is not kept."""
+        gains = bool(self.against_discarding(iteration))
         if self._by_agent:
-            return "leave it undecided" if self.against_discarding(iteration) else "discard it"
-        more = ["--yes"] if self.against_discarding(iteration) else []
-        line = decision_line("discard", self._workspace.topic_file.path, iteration, *more)
+            return _UNDECIDED if gains else "discard it"
+        more = ["--yes"] if gains else []
+        line = f"'{decision_line('discard', self._workspace.topic_file.path, iteration, *more)}'"
         best = self.session.best
-        return f"'{line}'" + ("" if best is None else f" goes back to #{best.number}")
+        back = line if best is None else f"{line} goes back to #{best.number}"
+        return f"{_UNDECIDED}; {back}" if gains else back
 
     def keep(self, iteration: Iteration) -> Iteration:
         """Keep an iteration, and write its definition to the topic file."""
@@ -197,6 +229,17 @@ class IterationDecisions:
             self._workspace.save(topic)
         except FileError as problem:
             raise HistoryError(str(problem)) from problem
+
+
+def open_decision(session: Session | None, topic: Path, iteration: Iteration) -> str:
+    """Return in a clause how an undecided iteration of a topic file is decided on."""
+    keep = f"'{decision_line('keep', topic, iteration)}'"
+    best = None if session is None else session.best
+    if best is None:
+        return f"{keep} makes it the one that others are compared with"
+    if best.evaluation.topic == iteration.evaluation.topic:
+        return f"it is the best definition, that of #{best.number}: an edit comes next"
+    return f"{keep}, or discard, decides"
 
 
 def decision_line(name: str, topic: Path, iteration: Iteration, *options: str) -> str:

@@ -79,16 +79,11 @@ def topic_beside(prompts: Path) -> Path | None:
     return None
 
 
-UNDO_HINT = "u in the results brings them back; "
-"""In the app, part of what is said of prompts that were taken out."""
-
-
 def start_topic(
     prompts_path: Path,
     topic_path: Path,
     topic: Topic,
     intent: Intent | None,
-    undo_hint: str = UNDO_HINT,
     reading: Reading | None = None,
 ) -> Workspace:
     """Write a new topic file for existing prompts, and open both.
@@ -113,12 +108,12 @@ def start_topic(
         saved = save_topic(TopicFile(topic_path, topic, ""), topic, force=True)
         workspace = Workspace(saved, file)
     workspace.opening_note = " ".join(
-        filter(None, (f"Wrote {topic_path.name}.", _take_out(workspace, chosen, undo_hint)))
+        filter(None, (f"Wrote {topic_path.name}.", _take_out(workspace, chosen)))
     )
     return workspace
 
 
-def _take_out(workspace: Workspace, chosen: bool, undo_hint: str) -> str:
+def _take_out(workspace: Workspace, chosen: bool) -> str:
     """Remove the examples from the prompts, and say so."""
     topic, name = workspace.topic_file.topic, display_text(workspace.prompts_path.name)
     if not topic.examples:
@@ -138,8 +133,7 @@ def _take_out(workspace: Workspace, chosen: bool, undo_hint: str) -> str:
         return f"{subject} of {name}, still measured: {problem.problem}."
     verb = "taken out of" if chosen else "left"
     text = (
-        f"{subject} {verb} {name} ({undo_hint}its backup is in .guardtui/backups): "
-        "an example always matches."
+        f"{subject} {verb} {name} (its backup is in .guardtui/backups): an example always matches."
     )
     left = int(workspace.prompts.expected.sum())
     if left < LABELS_AT_LEAST <= left + len(keys):

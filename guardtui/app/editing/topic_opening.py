@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from guardtui.app.open_request import OpenRequest
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import badge
 from guardtui.domain.operating_point import BY_HAND, Wanted
@@ -17,7 +19,7 @@ from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.chosen_thresholds import wanted_threshold
-from guardtui.session.recent_topics import recent_topics
+from guardtui.session.recent_topics import recent_topics, remember_opened
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 from guardtui.session.topic_places import topics_in
@@ -99,6 +101,30 @@ def open_or_start(topic: Path, prompts: Path | None, reading: Reading | None = N
         return workspace
     path = stem_of(topic).with_name(f"{stem_of(topic).name}.yaml")
     return start_topic(topic, path, Topic(name=name_for(topic)), None, reading=reading)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedTopic:
+    """A workspace with its engine, and the requested threshold of that."""
+
+    workspace: Workspace
+    scanner: LocalScanner
+    threshold: Wanted
+
+
+def open_with_engine(topic: Path, prompts: Path | None, request: OpenRequest) -> OpenedTopic:
+    """Open a topic as `open_or_start` does, load its engine meanwhile, and remember it. Blocks."""
+    encoder, default = request.encoder, request.config.encoder
+    usual = LocalScanner(encoder or default)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(usual.load)  # takes as long as reading the prompts
+        workspace = open_or_start(topic, prompts, request.reading)
+    remember_opened(workspace)
+    return OpenedTopic(
+        workspace,
+        choose_scanner(workspace, encoder, request.threshold, default, usual),
+        request.threshold or wanted_threshold(workspace.store.settings()),
+    )
 
 
 def open_topic(path: Path, prompts: Path | None, current: Workspace) -> Workspace:

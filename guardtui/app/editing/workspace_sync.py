@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from guardtui.app.context import Context
+from guardtui.app.labels.inbox import keep_relabelled
 from guardtui.app.ports import Confirm
 from guardtui.app.problems import problems_shown
 from guardtui.app.state import EditKind, with_session
@@ -22,6 +23,7 @@ from guardtui.domain.prompt_edit import PromptEdit, Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import shortened
 from guardtui.domain.topic import Topic, describe_changes
+from guardtui.files.inbox_file import inbox_path
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile
 from guardtui.session.companions import Companions, load_companions, read_paths, write_paths
@@ -164,11 +166,15 @@ class WorkspaceSync:
         """Write an edit of the prompts to their file, or undo the last one (None)."""
         async with self._editing_prompts:
             with problems_shown(self._author):
+                workspace = self._workspace
+                before = workspace.prompts
                 if edit is None:
-                    done = await asyncio.to_thread(self._workspace.undo_prompts)
+                    done = await asyncio.to_thread(workspace.undo_prompts)
                 else:
-                    done = await asyncio.to_thread(self._workspace.edit_prompts, edit)
+                    done = await asyncio.to_thread(workspace.edit_prompts, edit)
                 self._author.notify(done or "No edit of the prompts to undo.")
+                path, after = workspace.prompts_path, workspace.prompts
+                await asyncio.to_thread(keep_relabelled, path, before, after)
             self._publish()
 
     async def take_labels(self) -> None:
@@ -177,6 +183,23 @@ class WorkspaceSync:
             with problems_shown(self._author):
                 await asyncio.to_thread(self._workspace.reread_prompts)
             self._publish()
+
+    async def replace(self, topic: Topic, taken_out: frozenset[int]) -> bool:
+        """Replace the definition and remove prompts from their file; both are shown at once.
+
+        Returns False, with a message and without any change, if the file cannot be written.
+        """
+        async with self._editing_prompts:
+            if taken_out:
+                done = ""
+                with problems_shown(self._author):
+                    done = await asyncio.to_thread(self._workspace.edit_prompts, Remove(taken_out))
+                if not done:
+                    return False
+            self._workspace.session.edit(topic)
+            self._workspace.session.end_group()
+            self._publish()
+        return True
 
     async def offer_to_take_out(self, before: Topic, after: Topic) -> None:
         """Offer to remove prompts that an edit made examples: they would always match."""
@@ -196,7 +219,7 @@ class WorkspaceSync:
         cost = _NO_FIT if fitted and ends_the_fit(self._store.state.prompts, keys) else ""
         question = Confirm(
             f"{told}\nTake {'it' if single else 'them'} out of the prompt file? It is backed up "
-            f"first, and u in the results brings rows back.{cost}",
+            f"first, in .guardtui/backups.{cost}",
             "Take out",
             "Leave in",
         )
@@ -271,13 +294,17 @@ class WorkspaceSync:
         workspace = self._workspace
         async with self._editing_prompts:
             with problems_shown(self._author):
+                before = workspace.prompts
                 theirs = await asyncio.to_thread(workspace.changed_prompts)
                 if theirs is None:
                     return
                 workspace.adopt_prompts(theirs)
-                file, count = workspace.prompts_path.name, count_text(len(theirs), "prompt")
+                path, count = workspace.prompts_path, count_text(len(theirs), "prompt")
+                if theirs.frame.equals(before.frame) and theirs.waiting != before.waiting:
+                    path = inbox_path(path)
+                    count = f"{count_text(len(theirs.waiting), 'prompt')} without a label"
                 self._author.notify(
-                    f"{file} was changed by another program: {count} now.", seconds=NOTE_TIME
+                    f"{path.name} was changed by another program: {count} now.", seconds=NOTE_TIME
                 )
                 self._publish()
 

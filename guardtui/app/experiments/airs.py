@@ -124,7 +124,9 @@ class AirsAnswering:
         self._told: set[str] = set()
         self._done = self._total = 0
         self.calls = 0
-        """Number of prompts sent so far, without the probes after each apply."""
+        """Number of prompts sent so far, without the `probes`."""
+        self.probes = 0
+        """Number of scans sent so far to see each apply arrive."""
 
     @property
     def settings(self) -> ScannerSettings:
@@ -167,9 +169,9 @@ class AirsAnswering:
         else:
             async with self.connection.management() as client:
                 others = [
-                    inert(one.profile, characters=60)
-                    for one in await holders(client, plan.topic)
-                    if one.in_effect and one.profile != self.connection.profile
+                    inert(holder.profile, characters=60)
+                    for holder in await holders(client, plan.topic)
+                    if holder.in_effect and holder.profile != self.connection.profile
                 ]
             if others:
                 named = ", ".join(others[:5])
@@ -259,10 +261,10 @@ class AirsAnswering:
         Raises AirsError if a definition does not come into effect, or if somebody else changes the
         profile or the topic, and ServiceError.
         """
-        self._done, self._total = 0, sum(len(one.rows) for one in wanted)
+        self._done, self._total = 0, sum(len(definition.rows) for definition in wanted)
         # The definition in effect needs no apply.
-        for one in sorted(wanted, key=lambda one: one.topic != self._in_effect):
-            missing = await self._answer(one, prompts, arrived, report)
+        for definition in sorted(wanted, key=lambda known: known.topic != self._in_effect):
+            missing = await self._answer(definition, prompts, arrived, report)
             if missing:
                 return
 
@@ -338,9 +340,15 @@ class AirsAnswering:
         self._say(report, f"waits until scans use {title}")
         if again:
             await self._require_own(profile)
+        before = self.probes
+
+        def probed(probes: int, seconds: float, reason: str) -> None:
+            self.probes = before + probes
+
         live = await self.connection.wait(
-            wanted.topic, profile, limit=self._wait, as_expected=False
+            wanted.topic, profile, limit=self._wait, as_expected=False, report=probed
         )
+        self.probes = before + live.probes
         if not live.live:
             await self._require_own(profile)
             raise AirsError(f"{title} is not in effect after {live.seconds:.0f} s: {live.reason}")

@@ -45,6 +45,10 @@ class Answering(Protocol):
         """Number of verdicts that the service was asked for so far; cached ones do not count."""
 
     @property
+    def probes(self) -> int:
+        """Number of further calls so far, which watched for a changed definition to arrive."""
+
+    @property
     def stored_template(self) -> tuple[str, str] | None:
         """Id and text of the template that verdicts depend on, for the session; None without."""
 

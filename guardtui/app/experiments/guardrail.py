@@ -122,11 +122,11 @@ class ExperimentGuardrails:
 
     def _used(self, guardrail: Guardrail) -> Usage | None:
         """Return the total usage of recorded calls to a guardrail."""
-        recorded = (one.evaluation for one in self._workspace.session.iterations)
+        recorded = (iteration.evaluation for iteration in self._workspace.session.iterations)
         same = (
-            one.verdicts.used or Usage()
-            for one in recorded
-            if answered_by_any(one.settings.guardrail) == guardrail
+            evaluation.verdicts.used or Usage()
+            for evaluation in recorded
+            if answered_by_any(evaluation.settings.guardrail) == guardrail
         )
         return sum(same, Usage())
 

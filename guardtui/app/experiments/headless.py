@@ -85,7 +85,7 @@ class HeadlessExperiment:
         return ExperimentReport(
             run.record.topic,
             status.settings,
-            tuple((one.candidate, one.standing) for one in status.candidates),
+            tuple((candidate.candidate, candidate.standing) for candidate in status.candidates),
             len(experiment_rows(self.prompts)),
             status.calls,
             status.best,

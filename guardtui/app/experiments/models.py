@@ -39,6 +39,7 @@ class ModelAnswering:
         self._held = False
         self.calls = 0
         """Number of verdicts that the service was asked for so far."""
+        self.probes = 0
 
     @property
     def settings(self) -> ScannerSettings:
@@ -100,7 +101,9 @@ class ModelAnswering:
         texts = prompts.prompts.to_list()
         asked, sending = self._scanner.asked, self._sending
         run = ManyQuestions(asked, sending, self._asking, arrived, report, self._count)
-        await run.ask([question for one in wanted for question in _questions(one, texts)])
+        await run.ask(
+            [question for definition in wanted for question in _questions(definition, texts)]
+        )
 
     def _count(self, calls: int) -> None:
         self.calls += calls

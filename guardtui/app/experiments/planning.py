@@ -13,11 +13,12 @@ from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.engine_objective import EngineObjective
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.experiment import Experiment, fewest_of_a_class
-from guardtui.advice.experiment_candidates import best_edits, with_subsets
+from guardtui.advice.experiment_candidates import EDITS, best_edits, with_subsets
 from guardtui.advice.objective import OwnPrompts, Stopped
 from guardtui.advice.splits import SplitError, split_by_column
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, should_trigger
+from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import LABELS_AT_LEAST, at_threshold
 from guardtui.domain.prompts import PromptSet
@@ -53,6 +54,17 @@ class Calls:
     def expected(self) -> int:
         """The middle between the fewest and the most."""
         return (self.least + self.most) // 2
+
+
+def experiment_step(prompts: PromptSet, who: str) -> str:
+    """Return an experiment on the guardrail `who` as a next step in words.
+
+    The calls are those of as many edits as the engine has at most.
+    """
+    rows = np.ones((EDITS, len(prompts)), bool)
+    order = np.arange(len(prompts), dtype=np.intp)
+    least, most = Experiment(rows[0], prompts.expected, rows, order).calls_left()
+    return f"Test up to {EDITS} edits on {who}: about {count_text((least + most) // 2, 'call')}"
 
 
 def gathered(
@@ -110,8 +122,8 @@ def _decidable(
     """Return the candidates for which enough prompts count. Raises ExperimentError if none has."""
     fewest = fewest_of_a_class(_counted(topic, prompts, candidates), prompts.expected)
     kept = tuple(
-        one
-        for one, count in zip(candidates, fewest.tolist(), strict=True)
+        candidate
+        for candidate, count in zip(candidates, fewest.tolist(), strict=True)
         if count >= LABELS_AT_LEAST
     )
     if candidates and not kept:
@@ -194,7 +206,7 @@ class Design:
     @property
     def definitions(self) -> tuple[Topic, ...]:
         """The current definition and the candidates."""
-        return (self.topic, *(one.topic for one in self.candidates))
+        return (self.topic, *(candidate.topic for candidate in self.candidates))
 
     def calls(self, known: Evaluation | None, cached: Bools | None = None) -> Calls:
         """Return the numbers of calls, where verdicts on the definition are `known`.
@@ -233,7 +245,7 @@ class Design:
             self.prompts.fingerprint,
             self.prompts.keys,
             self.prompts.expected,
-            tuple((one.topic, _details(one)) for one in self.candidates),
+            tuple((candidate.topic, _details(candidate)) for candidate in self.candidates),
             self.seed,
         )
 

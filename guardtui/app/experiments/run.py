@@ -237,9 +237,9 @@ class ExperimentRun:
         """
         for attempt in range(2):
             self._failed.clear()
-            while rows := [one for one in wanted() if len(one[1])]:
+            while rows := [(number, some) for number, some in wanted() if len(some)]:
                 rows = [(number, self._without_failed(number, some)) for number, some in rows]
-                rows = [one for one in rows if len(one[1])]
+                rows = [(number, some) for number, some in rows if len(some)]
                 if not rows:
                     break
                 await self._ask_some(rows)
@@ -249,7 +249,8 @@ class ExperimentRun:
                 self._say(f"asks again for {count_text(len(self._failed), 'answer')}")
         failed = len(self._failed)
         if failed > FAILED_AT_MOST * total:
-            problem, _ = Counter(one.problem for one in self._failed.values()).most_common(1)[0]
+            problems = Counter(verdict.problem for verdict in self._failed.values())
+            problem, _ = problems.most_common(1)[0]
             raise _StoppedError(f"{failed} of {total} answers failed: {problem}")
         for (number, row), verdict in self._failed.items():
             self._take(number, row, verdict)
@@ -268,7 +269,9 @@ class ExperimentRun:
             if left > 0:
                 asked.append(DefinitionRows(number, self.record.definitions[number], some[:left]))
                 left -= len(some)
-        waiting = {(one.number, row) for one in asked for row in one.rows.tolist()}
+        waiting = {
+            (definition.number, row) for definition in asked for row in definition.rows.tolist()
+        }
 
         def arrived(number: int, row: int, verdict: Verdict) -> None:
             if (problem := self._write_problem()) is not None:

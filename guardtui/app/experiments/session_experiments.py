@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from guardtui.advice.experiment import Ending, Experiment
-from guardtui.advice.experiment_candidates import EDITS
+from guardtui.advice.experiment import Ending
 from guardtui.app.advice.wording_trials import WordingTrials
 from guardtui.app.context import Context
 from guardtui.app.editing.decisions import Decisions
@@ -20,6 +19,7 @@ from guardtui.app.experiments.planning import (
     Calls,
     Design,
     design_of,
+    experiment_step,
     gathered,
     recorded,
     require_labels,
@@ -106,10 +106,7 @@ class Experiments:
 
     @property
     def next_step(self) -> str:
-        """An experiment as a next step in words, without a request; "" if none makes sense.
-
-        The calls are those of as many edits as the engine has at most.
-        """
+        """An experiment as a next step in words, without a request; "" if none makes sense."""
         status, state = self._store.state.experiment, self._store.state
         if self.under_way or not self.guardrails.is_named:
             return ""
@@ -118,13 +115,7 @@ class Experiments:
             return f"Go on with the experiment on {who}: {calls_text(status)}"
         key = (state.topic, state.prompts, who, len(state.iterations))
         if self._estimated[0] != key:
-            prompts = state.prompts
-            rows = np.ones((EDITS, len(prompts)), bool)
-            order = np.arange(len(prompts), dtype=np.intp)
-            least, most = Experiment(rows[0], prompts.expected, rows, order).calls_left()
-            calls = (least + most) // 2
-            text = f"Test up to {EDITS} edits on {who}: about {count_text(calls, 'call')}"
-            self._estimated = key, text
+            self._estimated = key, experiment_step(state.prompts, who)
         return self._estimated[1]
 
     async def unfinished(self) -> str:
@@ -299,7 +290,7 @@ class Experiments:
         answered = None
         if of_definition is not None:
             answered = resumed.evaluation(0, of_definition.verdicts())
-        made = sum(int(np.count_nonzero(~one.not_asked)) for one in columns.values())
+        made = sum(int(np.count_nonzero(~column.not_asked)) for column in columns.values())
         limit = await self._limit(design, asked, answered, (), made)
         known = self._known(design, asked)
         if limit is None:
@@ -324,7 +315,7 @@ class Experiments:
         left_out = () if found is None else found.shown.left_out
         given = (
             *draft.typed,
-            *(replace(one, sources=(*one.sources, *left_out)) for one in written),
+            *(replace(candidate, sources=(*candidate.sources, *left_out)) for candidate in written),
         )
         with self._store.step("chooses edits to try …"):
             candidates = await run_stoppable(
@@ -347,7 +338,7 @@ class Experiments:
 
     def _known(self, design: Design, asked: AskedGuardrail) -> Evaluation | None:
         """Return the newest recorded scan of the definition by the guardrail."""
-        evaluations = [one.evaluation for one in self._workspace.session.iterations]
+        evaluations = [iteration.evaluation for iteration in self._workspace.session.iterations]
         fingerprint = design.prompts.fingerprint
         return recorded(evaluations, design.topic, asked.settings, fingerprint)
 
@@ -447,7 +438,10 @@ def ended_text(status: ExperimentStatus) -> str:
     tried = f"of {count_text(len(status.candidates), 'candidate')} in {calls_text(status)}"
     if status.ending is Ending.PROVEN and status.best is not None:
         low = status.candidates[status.best].standing.low or 0.0
-        return f"one edit is proven better, by at least {low:.3f} coverage, {tried}."
+        count = sum(one.standing.is_proven for one in status.candidates)
+        proven = "1 edit is" if count == 1 else f"{count} edits are"
+        best = "" if count == 1 else "the best "
+        return f"{proven} proven better, {best}by at least {low:.3f} coverage, {tried}."
     if status.ending is not None:
         return f"{status.ending.value} {tried}; nothing is to be kept."
     return f"{status.stopped}; it can go on ({calls_text(status)})."

@@ -69,4 +69,4 @@ class ExperimentStatus:
     @property
     def names(self) -> list[str]:
         """The name of each candidate; foreign texts in it are shortened."""
-        return names(self.topic, [one.candidate for one in self.candidates])
+        return names(self.topic, [candidate.candidate for candidate in self.candidates])

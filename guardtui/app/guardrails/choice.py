@@ -16,7 +16,7 @@ from guardtui.app.guardrails.named import (
 )
 from guardtui.app.guardrails.remote import AIRS, JUDGE, ModelOptions, RemoteOptions
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.guardrail import DECISION
+from guardtui.domain.guardrail import DECISION, Guardrail
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.tenants import TenantRegistry, registry_path
 from guardtui.scanners.configuration import (
@@ -196,6 +196,25 @@ def with_guardrail(
     if isinstance(configuration, JudgeConfiguration | DecisionConfiguration):
         return _with_model(options, configuration, key)
     return options
+
+
+def identity_of(guardrail: NamedGuardrail) -> Guardrail:
+    """Return a guardrail as its verdicts are recorded, without its key; blocks (files).
+
+    Raises AirsError without a profile, GuardrailError and AddressError.
+    """
+    configuration = guardrail.configuration
+    if isinstance(configuration, JudgeConfiguration | DecisionConfiguration):
+        models = ModelAddress.parse_all(
+            configuration.model, {}, allow_http=configuration.allow_http
+        )
+        known = model_options(configuration, models).scanner().settings.guardrail
+    elif isinstance(configuration, AirsConfiguration):
+        settings = RemoteOptions(airs=configuration).configured()
+        known = replace(settings, profile=settings.required_profile).guardrail
+    else:
+        known = guardrail.guardrail
+    return replace(known, title=guardrail.name)
 
 
 def _with_account(options: RemoteOptions, typed: str) -> RemoteOptions:

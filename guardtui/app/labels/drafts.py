@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from guardtui.advice.drafts import Draft, Source, drafts_by_rules, examples_of
 from guardtui.advice.model_drafts import WrittenDrafts, read_drafts, request, shown_sources
 from guardtui.app.advice.writer_call import WriterCall
 from guardtui.app.labels.inbox import Inbox
 from guardtui.domain.figures import count_text
-from guardtui.domain.guardrail import guardrail_text
+from guardtui.domain.guardrail import badge
 from guardtui.domain.inbox import InboxPrompt, prompt_id
+from guardtui.domain.prompts import split_column
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_wrong
@@ -95,7 +97,7 @@ class DraftMaterial:
             return text
         which = "prompts that belong, since the newest iteration missed none"
         if self.missed_by:
-            which = f"{count_text(len(self.missed), 'prompt')} that {self.missed_by} missed"
+            which = f"{count_text(len(self.missed), 'missed prompt')} ({self.missed_by})"
         return f"{text}\nrephrased: {which}"
 
     def add(self, drafts: Sequence[Draft], model: str = "") -> list[tuple[Draft, InboxPrompt]]:
@@ -103,7 +105,8 @@ class DraftMaterial:
         start = f"draft by {display_start(model, _SHOWN)}" if model else "draft"
         before = set(self.inbox.prompts)
         self.inbox.add(
-            LoggedPrompt(draft.text, f"{start}: {draft.origin}", draft=True) for draft in drafts
+            LoggedPrompt(draft.text, f"{start}: {draft.origin}", draft=True, split=draft.split)
+            for draft in drafts
         )
         self.inbox.refresh()
         ids = {prompt_id(draft.text): draft for draft in drafts}
@@ -121,7 +124,14 @@ def _belonging(topic: Topic, inbox: Inbox) -> list[Source]:
     rows = np.flatnonzero(prompts.expected)
     lines = prompts.frame["line"].gather(rows).to_list()
     texts = prompts.prompts.gather(rows).to_list()
-    return [Source(text, f"line {line}") for text, line in zip(texts, lines, strict=True)]
+    column = split_column(prompts.extra_columns)
+    splits = [""] * len(texts)
+    if column is not None:
+        splits = prompts.frame[column].gather(rows).cast(pl.String).fill_null("").to_list()
+    return [
+        Source(text, f"line {line}", split)
+        for text, line, split in zip(texts, lines, splits, strict=True)
+    ]
 
 
 def _missed(topic_path: Path) -> tuple[frozenset[str], str]:
@@ -137,4 +147,4 @@ def _missed(topic_path: Path) -> tuple[frozenset[str], str]:
     evaluation = newest.evaluation
     keys = evaluation.keys[is_wrong(evaluation.codes) & evaluation.expected]
     ids = frozenset(f"{key:016x}" for key in keys.tolist())
-    return ids, guardrail_text(evaluation.settings)
+    return ids, badge(evaluation.settings)

@@ -17,15 +17,25 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from guardtui.domain.comparison import align
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
-from guardtui.domain.inbox import InboxPrompt, InboxRecord, State, WhyAsked, prompt_id
+from guardtui.domain.inbox import (
+    InboxPrompt,
+    InboxRecord,
+    Production,
+    State,
+    WhyAsked,
+    prompt_id,
+)
 from guardtui.domain.prompt_edit import text_problem
-from guardtui.domain.prompts import prompt_keys
+from guardtui.domain.prompts import PromptSet, prompt_keys
 from guardtui.domain.text import display_text, spreadsheet_text
 from guardtui.domain.topic import Intent
 from guardtui.files.atomic import private_file
-from guardtui.files.change_signature import change_signature
+from guardtui.files.change_signature import Signature, change_signature
 from guardtui.files.inbox_file import InboxFile, InboxWriter, inbox_path
 from guardtui.files.label_edits import LabelEdit, LabelRows, read_labels, write_labels
 from guardtui.files.labelled_tables import LabelledRow
@@ -37,6 +47,8 @@ from guardtui.session.topic_places import UnknownPromptsError, usual_prompts
 from guardtui.session.workspace import Workspace, now
 
 _SHORTEST_ID = 4
+_OF_INBOX = ("text", "filled", "why_asked")
+"""Keys of the prompts of an inbox; of others it has labels that changed, and verdicts."""
 _TAKEN = timedelta(minutes=10)
 """How long a prompt that was put to a person is put to nobody else."""
 
@@ -68,7 +80,6 @@ class Added:
     in_inbox: int = 0
     in_set: int = 0
     unusable: int = 0
-    verdicts: int = 0
 
     def text(self, inbox: Path, without: int = 0) -> str:
         """Return the numbers in words; `without` entries of the log had no text of a user."""
@@ -137,7 +148,7 @@ class Inbox:
         self._changed: dict[str, None] = {}
         self._texts: dict[str, str] = {}
         self._rows = LabelRows(prompts, b"", {})
-        self._signature: tuple[int, int, int] | None = (0, 0, 0)  # of no file
+        self._signature: Signature = (0, 0, 0)  # of no file
         self.prompts: dict[str, InboxPrompt] = {}
         self.refresh()
 
@@ -223,8 +234,13 @@ class Inbox:
         return [
             prompt
             for prompt in self.prompts.values()
-            if prompt.expected is None or prompt.id in self._records
+            if prompt.expected is None or self._is_own(prompt.id)
         ]
+
+    def _is_own(self, name: str) -> bool:
+        """Return whether a prompt waited for a label once, or was asked as part of a log."""
+        record = self._records.get(name)
+        return record is not None and not record.values.keys().isdisjoint(_OF_INBOX)
 
     @property
     def counts(self) -> dict[State, int]:
@@ -249,6 +265,9 @@ class Inbox:
     def add(self, logged: Iterable[LoggedPrompt]) -> Added:
         """Add prompts of a log, each text once; what the prompt set has is left out.
 
+        What guardrails said of a prompt in production is kept of all of them, and also where two
+        entries contradict each other.
+
         The log is read before anything is written, with one prompt in memory at a time. A draft
         that a user wrote, too, is a prompt of the log from then on.
         """
@@ -257,27 +276,37 @@ class Inbox:
         known = {int(name, 16) for name in self._records if "text" in self._records[name].values}
         in_set = {int(name, 16) for name in self._texts}
         drafts = {int(name, 16) for name in self._records if self._is_draft(name)}
-        seen: set[int] = set()
+        seen: dict[int, tuple[Production, ...]] = {}
         time = now()
         temporary = self.path.with_name(f".{self.path.name[:100]}.{secrets.token_hex(8)}")
         try:
             with private_file(temporary) as file:
                 for prompt in logged:
                     key = int(prompt_id(prompt.text), 16)
+                    if text_problem(prompt.text):
+                        added.unusable += key not in seen
+                        added.repeated += key in seen
+                        seen[key] = ()
+                        continue
+                    lines: list[dict[str, Any]] = []
                     if key in seen:
                         added.repeated += 1
-                    elif text_problem(prompt.text):
-                        added.unusable += 1
                     elif key in drafts and not prompt.draft:
-                        line = _new_line(key, prompt, time) | {"draft": False}
-                        file.write(json.dumps(line).encode() + b"\n")
+                        lines.append(_new_line(key, prompt, time) | {"draft": False})
                     elif key in in_set:
                         added.in_set += 1
                     elif key in known:
                         added.in_inbox += 1
                     else:
-                        file.write(json.dumps(_new_line(key, prompt, time)).encode() + b"\n")
-                    seen.add(key)
+                        lines.append(_new_line(key, prompt, time))
+                    said = seen[key] if key in seen else self._said_of(key)
+                    for one in prompt.production:
+                        if not any(known.covers(one) for known in said):
+                            said = (*said, one)
+                            line = {"id": f"{key:016x}", "production": one.as_json()}
+                            lines = _with_line(lines, line)
+                    seen[key] = said
+                    file.writelines(json.dumps(line).encode() + b"\n" for line in lines)
                 file.seek(0)
                 if file.read(1):
                     file.seek(0)
@@ -288,7 +317,13 @@ class Inbox:
         finally:
             with suppress(OSError):
                 temporary.unlink()
+        self.refresh()
         return added
+
+    def _said_of(self, key: int) -> tuple[Production, ...]:
+        """Return what is known already of what guardrails said of a prompt in production."""
+        record = self._records.get(f"{key:016x}")
+        return () if record is None else tuple(record.production.values())
 
     def _not_added_meanwhile(
         self, lines: Iterable[bytes], added: Added
@@ -303,11 +338,11 @@ class Inbox:
                 meanwhile.add(new["id"])
         for text in lines:
             line = json.loads(text)
-            if line["id"] in meanwhile:
-                added.in_inbox += 1
-                continue
-            added.added += 1
-            added.verdicts += "production" in line
+            if "text" in line:
+                if line["id"] in meanwhile:
+                    added.in_inbox += 1
+                    continue
+                added.added += 1
             yield line
 
     def ask(self, chances: Mapping[str, float | None], why: WhyAsked) -> tuple[str, ...]:
@@ -427,6 +462,7 @@ class Inbox:
     ) -> None:
         """Write new states of prompts into the prompt set and the inbox, which were just read."""
         labels: dict[str, bool | None] = {}
+        splits: dict[str, str] = {}
         removed = []
         lines: list[dict[str, Any]] = []
         time = now()
@@ -437,6 +473,7 @@ class Inbox:
             if expected is not None:
                 line["expected"] = expected
                 labels[prompt.text] = expected
+                splits[prompt.text] = "" if record is None else str(record.values.get("split", ""))
                 if prompt.expected is None:
                     line["filled"] = prompt.in_set
             elif prompt.expected is not None:
@@ -444,10 +481,13 @@ class Inbox:
                     removed.append(prompt.text)
                 else:
                     labels[prompt.text] = None
+            known = None if record is None else record.expected
+            if prompt.expected is not None and known is not prompt.expected:
+                lines.append(_label_line(name, prompt.expected, ""))  # as the set had it before
             lines.append(line | {"reason": reason})
         write_labels(
             self._rows,
-            LabelEdit(labels, removed),
+            LabelEdit(labels, removed, splits),
             self._intent,
             backup_folder=self._backups,
         )
@@ -508,6 +548,38 @@ def _state(prompt: InboxPrompt) -> tuple[State, bool | None]:
     return prompt.state, prompt.expected
 
 
+def keep_relabelled(path: Path, before: PromptSet, after: PromptSet) -> None:
+    """Keep in the inbox of a prompt file which labels an edit has changed, and when.
+
+    Raises FileError.
+    """
+    alignment = align(before.keys, after.keys)
+    if alignment.index is None:
+        then = before.expected
+    else:
+        then = np.where(alignment.index >= 0, before.expected[alignment.index], after.expected)
+    rows = np.flatnonzero(then != after.expected)
+    if not len(rows):
+        return
+    time, lines = now(), list[dict[str, Any]]()
+    for key, label in zip(after.keys[rows].tolist(), after.expected[rows].tolist(), strict=True):
+        name = f"{key:016x}"
+        lines += (_label_line(name, not label, ""), _label_line(name, label, time))
+    with InboxFile(inbox_path(path)).locked() as writer:
+        writer.append(lines)
+
+
+def _label_line(name: str, expected: bool, time: str) -> dict[str, Any]:
+    return {"id": name, "state": State.LABELLED.value, "expected": expected, "at": time}
+
+
+def _with_line(lines: list[dict[str, Any]], line: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the lines on a prompt with a further one, in its first line if there is room."""
+    if lines and "production" not in lines[0]:
+        return [lines[0] | line, *lines[1:]]
+    return [*lines, line]
+
+
 def _new_line(key: int, prompt: LoggedPrompt, time: str) -> dict[str, Any]:
     line = {
         "id": f"{key:016x}",
@@ -515,5 +587,5 @@ def _new_line(key: int, prompt: LoggedPrompt, time: str) -> dict[str, Any]:
         "origin": prompt.origin,
         "added_at": time,
     }
-    known = {} if prompt.production is None else {"production": prompt.production.as_json()}
-    return line | known | ({"draft": True} if prompt.draft else {})
+    known = {"draft": True} if prompt.draft else {}
+    return line | known | ({"split": prompt.split} if prompt.split else {})

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from guardtui.domain.inbox import InboxPrompt, Production
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
-from guardtui.scanners.base import Progress, ScannerError
+from guardtui.scanners.base import Progress, Report, ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 
 Bools: TypeAlias = "NDArray[np.bool_]"
@@ -37,8 +37,8 @@ class JudgedLog:
     verdicts, bool [N], with the operating point `cut`; `vectors` [N, d] are of unit length. The
     audit draws from `logged` rows only, intp [n]: `verdicts`, bool [n], say which of them `who`
     takes for prompts that belong. That is the guardrail of production if the log has its verdicts,
-    else the engine with a definition, which `topic` is then. `compared` are the engine's verdicts
-    by two definitions, bool [n] each, if they differ.
+    else the engine with a definition, which `topic` is then. `compared` are verdicts by two
+    definitions, bool [n] each, if they differ, of `compared_by`.
     """
 
     ids: tuple[str, ...]
@@ -51,6 +51,23 @@ class JudgedLog:
     who: str
     topic: Topic | None
     compared: tuple[Bools, Bools] | None = None
+    compared_by: str = ENGINE_NAME
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Verdicts of the guardrail `who` on prompts [N] by two definitions.
+
+    `belong` is bool [2, N]; those are of its own that it judged by `both`, bool [N].
+    """
+
+    who: str
+    both: Bools
+    belong: Bools
+
+
+def _quiet(progress: Progress) -> None:
+    """Show no progress."""
 
 
 def judged_log(
@@ -60,15 +77,19 @@ def judged_log(
     threshold: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
     before: Before | None = None,
+    report: Report = _quiet,
+    pairs: Pairs | None = None,
 ) -> JudgedLog | None:
     """Judge prompts with the engine, by default at its shipped threshold; None when stopped.
 
-    `before` is a definition to compare the topic with, at its own threshold. Raises ScannerError.
+    `report` hears how far that is. `before` is a definition to compare the topic with, at its own
+    threshold; where a guardrail gave verdicts by both, which are the `pairs`, those count instead.
+    Raises ScannerError.
     """
     scanner = engine.beside()
     scanner.use_threshold(threshold)
     unlabelled = _prompt_set(prompts, topic.intent)
-    evaluation = scanner.evaluate_now(topic, unlabelled, _quiet, stopped)
+    evaluation = scanner.evaluate_now(topic, unlabelled, report, stopped)
     vectors = scanner.prompt_vectors(unlabelled, _quiet, stopped)
     if evaluation is None or vectors is None:
         return None
@@ -78,13 +99,17 @@ def judged_log(
     scores = evaluation.verdicts.score
     belonging = scores >= np.float32(cut)
     logged, verdicts, who = _verdicts(prompts, belonging, topic)
-    compared = None
+    compared, compared_by = None, ENGINE_NAME
     if before is not None and before[0] != topic:
         lowest = cut if before[1] is None else before[1]
         earlier = scanner.evaluate_now(before[0], unlabelled, _quiet, stopped)
         if earlier is None:
             return None
-        pair = (earlier.verdicts.score >= np.float32(lowest))[logged], belonging[logged]
+        both = np.stack([earlier.verdicts.score >= np.float32(lowest), belonging])
+        if pairs is not None:
+            both = np.where(pairs.both, pairs.belong, both)
+            compared_by = _compared_by(pairs, logged)
+        pair = both[0, logged], both[1, logged]
         compared = None if np.array_equal(*pair) else pair
     every = np.arange(len(prompts))
     return JudgedLog(
@@ -98,11 +123,20 @@ def judged_log(
         who,
         topic if who == ENGINE_NAME else None,
         compared,
+        compared_by,
     )
 
 
+def _compared_by(pairs: Pairs, logged: Rows) -> str:
+    count = int(pairs.both[logged].sum())
+    if count == len(logged):
+        return pairs.who
+    of = f"{count:,} of {len(logged):,} prompts of the log"
+    return f"{pairs.who} on {of}, {ENGINE_NAME} on the others"
+
+
 def says_it_belongs(production: Production, intent: Intent) -> bool:
-    """Return whether a guardrail took a prompt for one of the topic."""
+    """Return whether a guardrail took a prompt for one of the topic; not if it said both."""
     return production.triggered is (intent is Intent.BLOCK)
 
 
@@ -115,28 +149,23 @@ def _verdicts(
     what it judged.
     """
     logged = np.array([row for row, one in enumerate(prompts) if not one.draft], np.intp)
-    known = Counter(
-        (one.production.guardrail, one.production.definition)
-        for one in prompts
-        if one.production is not None and not one.draft
-    )
+    answers = [
+        {one.judge: one for one in prompt.production if one.triggered is not None}
+        for prompt in prompts
+    ]
+    known = Counter(judge for row in logged.tolist() for judge in answers[row])
     if known:
-        (guardrail, definition), count = known.most_common(1)[0]
+        judge, count = known.most_common(1)[0]
         if 2 * count >= len(logged):
-            judged = {
-                row: says_it_belongs(one.production, topic.intent)
-                for row, one in enumerate(prompts)
-                if one.production is not None
-                and (one.production.guardrail, one.production.definition) == (guardrail, definition)
-                and not one.draft
-            }
-            rows = np.array([*judged], np.intp)
+            rows = np.array([row for row in logged if judge in answers[row]], np.intp)
+            verdicts = [says_it_belongs(answers[row][judge], topic.intent) for row in rows]
+            guardrail, definition = judge
             who = guardrail or "the guardrail"
             if definition == topic.fingerprint:
                 who += " with this definition"
             elif definition:
                 who += f" with definition {definition[:_SHOWN]}"
-            return rows, np.array([*judged.values()], np.bool_), who
+            return rows, np.array(verdicts, np.bool_), who
     return logged, belonging[logged], ENGINE_NAME
 
 
@@ -151,7 +180,3 @@ def _prompt_set(prompts: Sequence[InboxPrompt], intent: Intent) -> PromptSet:
         ]
     )
     return PromptSet(frame, intent, "")
-
-
-def _quiet(progress: Progress) -> None:
-    """Show no progress."""

@@ -16,12 +16,18 @@ from guardtui.app.editing.workspace_sync import WorkspaceSync
 from guardtui.app.labels.audit import Audit, audit_queue, rates_of
 from guardtui.app.labels.inbox import Inbox, InboxError
 from guardtui.app.labels.judged_log import Before, JudgedLog, judged_log
+from guardtui.app.labels.logged_verdicts import (
+    UNKNOWN,
+    VerdictSources,
+    add_logged,
+    record_logged,
+)
 from guardtui.app.labels.sitting import Purpose, Sitting
 from guardtui.app.problems import problems_shown
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ENGINE
-from guardtui.domain.inbox import State, WhyAsked
+from guardtui.domain.inbox import Production, State, WhyAsked
 from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.topic import Topic
@@ -29,6 +35,7 @@ from guardtui.files.inbox_file import inbox_path
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.prompt_logs import PromptLog
+from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 
 ADD = "'guardtui inbox add LOG' takes in what users wrote"
@@ -54,11 +61,11 @@ class Labelling:
         self._workspace, self._store = context.workspace, context.store
         self._engine, self._author, self._sync = context.engine, context.author, sync
 
-    async def begin(self, wanted: Wanted | None = None) -> Sitting | None:
+    async def begin(self, report: Report, wanted: Wanted | None = None) -> Sitting | None:
         """Return a sitting at the inbox, or None, with a message, if no prompt waits.
 
-        With `wanted`, chosen prompts like these come first, else those of the audit. Raises
-        GuardtuiError.
+        With `wanted`, chosen prompts like these come first, else those of the audit. `report` hears
+        how far the inbox is read. Raises GuardtuiError.
         """
         topic = self._store.state.topic
         inbox = await asyncio.to_thread(Inbox.of_workspace, self._workspace)
@@ -72,14 +79,20 @@ class Labelling:
                     inbox,
                     topic,
                     self._engine.scanner,
+                    report,
                     threshold,
                     stopped,
                     like=like,
                     wanted=0 if wanted is None else wanted.more,
                     purpose=Purpose.AUDIT if wanted is None else Purpose.CHOSEN,
                     before=before,
+                    sources=VerdictSources(self._topic_path, inbox, topic),
                 )
             )
+
+    @property
+    def _topic_path(self) -> Path:
+        return self._workspace.topic_file.path
 
     @property
     def _threshold(self) -> float | None:
@@ -100,8 +113,15 @@ class Labelling:
         return tuple(str(prompts.prompts[row]) for row in rows if row is not None)
 
     async def finish(self, sitting: Sitting) -> None:
-        """Take the labels of a sitting into the figures."""
+        """Take the labels of a sitting into the figures, with the verdicts that a log has."""
         self._show(await asyncio.to_thread(sitting.audit))
+        await self._record_logged(sitting.inbox)
+
+    async def _record_logged(self, inbox: Inbox) -> None:
+        with problems_shown(self._author):
+            workspace = self._workspace
+            recorded = await asyncio.to_thread(record_logged, inbox, self._topic_path)
+            workspace.learn(recorded)
         await self._sync.take_labels()
 
     async def show_audit(self) -> None:
@@ -112,7 +132,7 @@ class Labelling:
 
         def estimate(stopped: Stopped) -> Audit | None:
             inbox = Inbox.of_workspace(self._workspace)
-            if sum(one.why_asked is WhyAsked.AUDIT for one in inbox.own) < FIRST:
+            if sum(prompt.why_asked is WhyAsked.AUDIT for prompt in inbox.own) < FIRST:
                 return None
             log = judged_log(inbox.own, topic, self._engine.scanner, threshold, stopped)
             return None if log is None else rates_of(audit_queue(inbox.prompts, log), log)
@@ -123,16 +143,20 @@ class Labelling:
     def _show(self, audit: Audit | None) -> None:
         self._store.publish(replace(self._store.state, audit=audit))
 
-    async def add(self, path: Path, column: str = "") -> str:
-        """Add the prompts of a log; return what was added. Raises GuardtuiError."""
+    async def add(self, path: Path, column: str = "", guardrail: str = "") -> str:
+        """Add the prompts of a log; return what was added. Raises GuardtuiError.
+
+        A `guardrail` is the one whose verdicts the log has, on the definition of the topic file.
+        """
+        inbox = await asyncio.to_thread(Inbox.of_workspace, self._workspace)
 
         def add() -> str:
             log = PromptLog(path, column)
-            inbox = Inbox.of_workspace(self._workspace)
-            return inbox.add(log).text(Path(inbox.path.name), log.without_text)
+            added, lines = add_logged(inbox, self._topic_path, log, guardrail)
+            return "\n".join((added.text(Path(inbox.path.name), log.without_text), *lines))
 
         told = await asyncio.to_thread(add)
-        await self._sync.take_labels()  # what waits is counted beside the figures
+        await self._record_logged(inbox)  # what waits is counted beside the figures, too
         return told
 
 
@@ -140,6 +164,7 @@ def sitting_at(
     inbox: Inbox,
     topic: Topic,
     engine: LocalScanner,
+    report: Report,
     threshold: float | None = None,
     stopped: Stopped = lambda: False,
     *,
@@ -147,17 +172,26 @@ def sitting_at(
     wanted: int = 0,
     purpose: Purpose = Purpose.AUDIT,
     before: Before | None = None,
+    sources: VerdictSources | None = None,
 ) -> Sitting | None:
     """Judge the prompts of an inbox, and return a sitting at it; None when stopped.
 
     Chosen prompts are first those most similar to the texts `like`; `before` is the definition that
-    an edit is compared with. Raises ScannerError.
+    an edit is compared with. `sources` knows the definitions of production. Raises ScannerError.
     """
-    log = judged_log(inbox.own, topic, engine, threshold, stopped, before)
+    prompts, pairs, by_guardrail = inbox.own, None, ""
+    if sources is not None and before is not None and before[0] != topic:
+        pairs = sources.pairs(prompts, before[0], topic)
+        by_guardrail = sources.compared(inbox.prompts.values(), before[0], topic)
+    log = judged_log(prompts, topic, engine, threshold, stopped, before, report, pairs)
     if log is None:
         return None
     first = _similar(inbox, log, engine, like)
-    return Sitting(inbox, log, topic.intent, purpose, first, wanted)
+
+    def definition_of(production: Production) -> str:
+        return UNKNOWN if sources is None else sources.words(production, topic)
+
+    return Sitting(inbox, log, topic.intent, purpose, first, wanted, definition_of, by_guardrail)
 
 
 def _engine_threshold(evaluation: Evaluation | None) -> float | None:
@@ -172,13 +206,16 @@ def require_waiting(inbox: Inbox) -> None:
         raise InboxError(f"{inbox.path}: no prompt waits for a label\n  {ADD}")
 
 
-def sitting_of_topic(inbox: Inbox, topic: Topic, encoder: str) -> Sitting:
+def sitting_of_topic(
+    inbox: Inbox, topic: Topic, encoder: str, report: Report, sources: VerdictSources
+) -> Sitting:
     """Return a sitting at the inbox of a topic that is not open, with the usual threshold.
 
     Raises ScannerError.
     """
     engine = LocalScanner(encoder)
-    sitting = sitting_at(inbox, topic, engine, _fitted(inbox.set_path, topic, engine))
+    threshold = _fitted(inbox.set_path, topic, engine)
+    sitting = sitting_at(inbox, topic, engine, report, threshold, sources=sources)
     assert sitting is not None  # noqa: S101 - nobody stops it
     return sitting
 

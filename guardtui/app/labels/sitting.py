@@ -13,11 +13,11 @@ from guardtui.app.labels.drift import changes_text
 from guardtui.app.labels.inbox import Inbox, InboxError, LabelledMeanwhileError
 from guardtui.app.labels.judged_log import ENGINE_NAME, JudgedLog, says_it_belongs
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.inbox import InboxPrompt, State, WhyAsked
+from guardtui.domain.inbox import InboxPrompt, Production, State, WhyAsked
 from guardtui.domain.topic import Intent
 from guardtui.files.prompt_edits import PromptsChangedError
 
-_ABOUT_EDIT = "your edit, as second, against the baseline, by the engine"
+_ABOUT_EDIT = "your edit, as second, against the baseline, by"
 
 
 class Purpose(StrEnum):
@@ -43,11 +43,15 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a machine, `who`, says of a prompt: whether it belongs; `score` is the engine's."""
+    """What a machine, `who`, says of a prompt: whether it belongs, None if it said both.
+
+    `score` is the engine's. `definition` says with which one a guardrail of production answered.
+    """
 
     who: str
-    belongs: bool
+    belongs: bool | None
     score: float | None = None
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +92,15 @@ class Sitting:
         purpose: Purpose = Purpose.AUDIT,
         first: Sequence[str] = (),
         wanted: int = 0,
+        definition_of: Callable[[Production], str] = lambda _: "",
+        by_guardrail: str = "",
     ) -> None:
-        """`first` are ids to ask before other chosen ones; `wanted` labels would decide an edit."""
+        """`first` are ids to ask before other chosen ones; `wanted` labels would decide an edit.
+
+        `definition_of` says in words with which definition a guardrail of production answered, and
+        `by_guardrail` how a guardrail that was asked judges the edit.
+        """
+        self._definition_of, self._by_guardrail = definition_of, by_guardrail
         self.inbox, self.purpose = inbox, purpose
         self._log, self._intent, self._wanted = log, intent, wanted
         self._first, self._again = list(first), list[str]()
@@ -97,14 +108,15 @@ class Sitting:
         self._taken: set[str] = set()
         self._unwritten: dict[str, Given] = {}
         self._divided: set[Purpose] = set()
-        self._line: tuple[tuple[Purpose, int, int], str] | None = None
         self.given: list[Given] = []
         """Answers of this sitting, without those that were undone."""
 
     @property
     def next_purpose(self) -> Purpose:
         """The purpose that comes after this one; two definitions only if their verdicts differ."""
-        known = [one for one in Purpose if one is not Purpose.COMPARE or self._log.compared]
+        known = [
+            purpose for purpose in Purpose if purpose is not Purpose.COMPARE or self._log.compared
+        ]
         return known[(known.index(self.purpose) + 1) % len(known)]
 
     # --- the next prompt ------------------------------------------------------------------
@@ -130,7 +142,9 @@ class Sitting:
             pending = [self._logged[name] for name in self._taken if name in self._logged]
             question = queue.next_audited(pending)
             if queue.drawn:  # with a label that they have: nobody is asked
-                self.inbox.ask({names[one.row]: one.chance for one in queue.drawn}, WhyAsked.AUDIT)
+                self.inbox.ask(
+                    {names[drawn.row]: drawn.chance for drawn in queue.drawn}, WhyAsked.AUDIT
+                )
             if question is None:
                 return None
             name = names[question.row]
@@ -256,12 +270,15 @@ class Sitting:
     def _verdicts(self, prompt: InboxPrompt) -> tuple[Verdict, ...]:
         row = self._log.ids.index(prompt.id)
         score = float(self._log.scores[row])
-        verdicts = [Verdict(ENGINE_NAME, bool(self._log.belonging[row]), score)]
-        if prompt.production is not None:
-            who = prompt.production.guardrail or "the guardrail"
-            belongs = says_it_belongs(prompt.production, self._intent)
-            verdicts.insert(0, Verdict(who, belongs))
-        return tuple(verdicts)
+        logged = [
+            Verdict(
+                one.guardrail or "the guardrail",
+                None if one.triggered is None else says_it_belongs(one, self._intent),
+                definition=self._definition_of(one),
+            )
+            for one in prompt.production
+        ]
+        return (*logged, Verdict(ENGINE_NAME, bool(self._log.belonging[row]), score))
 
     # --- where it stands ------------------------------------------------------------------
 
@@ -271,40 +288,32 @@ class Sitting:
         own = self.inbox.own
         waiting = sum(self._is_waiting(prompt) for prompt in own)
         labelled = sum(prompt.state is State.LABELLED for prompt in own)
-        return Standing(waiting, labelled, changes_text(own, datetime.now(UTC)))
+        return Standing(
+            waiting, labelled, changes_text(self.inbox.prompts.values(), datetime.now(UTC))
+        )
 
     def _is_waiting(self, prompt: InboxPrompt) -> bool:
         return prompt.state is State.UNLABELLED and prompt.id not in self._unwritten
 
-    def line(self) -> Callable[[], str]:
-        """Return what works out the line: what the next labels are for, and when to stop.
-
-        That may be slow, and run in another thread meanwhile.
-        """
+    def line(self) -> str:
+        """Return what the next labels are for, and when to stop, in two lines or three."""
         if self.purpose is Purpose.CHOSEN:
-            chosen = self._line_of_chosen()
-            return lambda: chosen
-        queue, what = self._queue(), _ABOUT_EDIT
+            return self._line_of_chosen()
+        what, beside = f"{_ABOUT_EDIT} {self._log.compared_by}", self._by_guardrail
         if self.purpose is Purpose.AUDIT:
-            what = f"audit of {self._log.who}"
-        known = (self.purpose, queue.look, queue.audited * (not queue.is_estimated))
-
-        def line() -> str:
-            if self._line is None or self._line[0] != known:  # until the next estimate
-                self._line = known, f"{what}: {queue.line}"
-            return self._line[1]
-
-        return line
+            what = f"audit of {self._log.who} in production, by a random sample of the log"
+            beside = ""
+        return "\n".join(filter(None, (what, self._queue().line, beside)))
 
     def _line_of_chosen(self) -> str:
-        chosen = sum(one.prompt.why_asked is WhyAsked.CHOSEN for one in self.given)
+        chosen = sum(given.prompt.why_asked is WhyAsked.CHOSEN for given in self.given)
         left = max(0, self._wanted - chosen)
-        line = "chosen: near the line between both, for the edits; in no figure of production"
+        line = "chosen: near the line between both, for the edits; in no audit"
         if not self._wanted:
             return line
         if not left:
-            return f"enough: {line}"
-        return f"{line}; about {left} more would tell whether an edit helps"
+            return f"{line}\nenough"
+        return f"{line}\nstop at any time; about {left} more would tell whether an edit helps"
 
     def audit(self) -> Audit | None:
         """Return the rates in production, or None before the first estimate."""

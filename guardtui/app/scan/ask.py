@@ -28,11 +28,11 @@ from guardtui.app.scan.plan import (
     ScanRequest,
     usual_goal,
 )
-from guardtui.app.scan.record import Prediction, ScanResults
+from guardtui.app.scan.record import Prediction, ScanResults, logged_part
 from guardtui.domain.comparison import answers_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import CheckedCoverage
-from guardtui.domain.guardrail import ScannerSettings
+from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.operating_point import BY_HAND
 from guardtui.domain.topic import violations
 from guardtui.domain.verdicts import Usage, is_answered
@@ -44,7 +44,7 @@ from guardtui.scanners.local.vectors import cache_folder
 from guardtui.scanners.models.decision import ScoredQuestion
 from guardtui.scanners.models.scanner import ModelScanner
 from guardtui.session.caches import SqliteVerdicts
-from guardtui.session.evaluator import with_epochs
+from guardtui.session.evaluator import measured_with, with_epochs
 from guardtui.session.scan_order import forecast_order
 
 _NAMES = {
@@ -126,12 +126,21 @@ class ScanPlanning:
         self._connections.swap()
         return await self.plan(replace(request, ask=True, missing=False))
 
-    def _onto(self, request: ScanRequest) -> Evaluation | None:
-        """Return the scan to complete, by the same scanner, or None."""
+    def _onto(self, request: ScanRequest, guardrail: Guardrail) -> Evaluation | None:
+        """Return the scan to complete, by the same scanner, or None.
+
+        Without one, what the guardrail said in production is completed, unless all is asked again.
+        """
         scan = self._results.current() if request.flips else None
         scan = self._results.standing() if request.missing else scan
-        same = scan is not None and scan.settings.kind == self._connections.asked_name
-        return scan if same else None
+        if scan is not None and scan.settings.kind == self._connections.asked_name:
+            return scan
+        options = self._connections.options
+        if options.fresh:
+            return None
+        guardrail = measured_with(guardrail, options.epochs)
+        iterations = self._workspace.session.iterations
+        return logged_part(iterations, guardrail, request.topic, request.prompts)
 
     async def _estimate(
         self,
@@ -166,7 +175,8 @@ class ScanPlanning:
         )
         self._results.prediction = estimate.prediction
         if not request.flips:
-            return replace(estimate, onto=onto)
+            logged = 0 if onto is None or request.missing else onto.metrics.total
+            return replace(estimate, onto=onto, cost=replace(estimate.cost, logged=logged))
         settings = with_epochs(estimate.settings, epochs)
         if onto is not None and onto.settings.guardrail != settings.guardrail:
             onto = None  # of another judge
@@ -227,7 +237,7 @@ class ScanPlanning:
         if connection.manages and (broken := violations(topic)):
             self._connections.warn(f"Not sent: {broken[0].message}", error=True)
             return None
-        onto = self._onto(request)
+        onto = self._onto(request, connection.guardrail)
         self._step(f"reads profile {connection.title} …")
         plan = await self._deployment.changes.plan(connection, topic)
         expected = None if plan is None else connection.planned(topic, plan)
@@ -305,7 +315,7 @@ class ScanPlanning:
                     asked.use_threshold(chosen, BY_HAND)
             return scanner
 
-        onto = self._onto(request)
+        onto = self._onto(request, model.scanner().settings.guardrail)
         self._step("estimates the scan …")
         estimate = await self._estimate(make, model.calls.rate, request, onto)
         known, (who, _) = self._connections, _NAMES[model.scanner_name]

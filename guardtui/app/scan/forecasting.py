@@ -26,7 +26,7 @@ from guardtui.forecast.forecaster import Forecast, Forecaster, ForecastError, fi
 from guardtui.forecast.trust import Trust, check_forecasts
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner, Stopped
-from guardtui.session.session import recorded_forecasts
+from guardtui.session.session import Recorder, recorded_forecasts
 
 LEAST_OF_EACH_LABEL = 10
 """Minimum number of verdicts on prompts that belong to the topic, and on others.
@@ -122,12 +122,14 @@ class Forecasting:
         scans = self._scans()
         if not scans:
             return None
-        scanner = self._engine.scanner
+        scanner, before = self._engine.scanner, self._reference(scans, prompts)
 
         def forecast(stopped: Stopped) -> Forecast | None:
             try:
                 forecaster = self._forecaster(scans, prompts, scanner, stopped)
-                return None if forecaster is None else forecaster.forecast(topic, stopped)
+                if forecaster is None:
+                    return None
+                return forecaster.forecast(topic, stopped, before=before)
             except ScannerError:
                 return None  # already reported by the preview with the same engine
 
@@ -183,6 +185,30 @@ class Forecasting:
         scans = self._scans()
         return self._forecaster(scans, prompts, self._engine.scanner, stopped) if scans else None
 
+    def beside(
+        self,
+        topics: tuple[Topic, Topic],
+        prompts: PromptSet,
+        scanner: LocalScanner,
+        stopped: Stopped = lambda: False,
+    ) -> tuple[Forecast, Forecast] | None:
+        """Forecast two definitions on other prompts than those shown, with their own `scanner`.
+
+        Returns None if there are too few verdicts, or if stopped. Blocks. Raises ScannerError.
+        """
+        scans = self._scans()
+        if not scans:
+            return None
+        try:
+            settings = guardrails(scans)[0]
+            forecaster = fit(scans, settings, prompts, EngineReader(scanner), stopped=stopped)
+        except ForecastError:
+            return None
+        if forecaster is None:
+            return None
+        before, after = (forecaster.forecast(topic, stopped) for topic in topics)
+        return None if before is None or after is None else (before, after)
+
     def _forecaster(
         self,
         scans: tuple[Evaluation, ...],
@@ -205,15 +231,28 @@ class Forecasting:
             self._fitted = _Fitted(scans, prompts.fingerprint, scanner, forecaster)
             return forecaster
 
+    def _reference(self, scans: tuple[Evaluation, ...], prompts: PromptSet) -> float | None:
+        """Return the coverage of the baseline, which fixes and regressions are counted against.
+
+        None if that is no whole scan of these prompts by the guardrail: forecasts are compared with
+        the latest scan then.
+        """
+        settings = guardrails(scans)[0]
+        baseline = self._session.baseline_by(settings)
+        if baseline is None:
+            return None
+        scan = baseline.evaluation
+        same = scan.settings.guardrail == settings.guardrail
+        whole = scan.prompt_set == prompts.fingerprint and not scan.metrics.open
+        return scan.metrics.coverage if same and whole else None
+
     def _scans(self) -> tuple[Evaluation, ...]:
-        """Return the verdicts of the guardrail: those of experiments, which count least, first."""
+        """Return the verdicts of the guardrail: those that count least, not of a scan, first."""
         session = self._session
+        ordered = sorted(session.iterations, key=lambda one: one.by is not Recorder.LOG)
         return tuple(
             evaluation
-            for evaluation in (
-                *session.experiments,
-                *(iteration.evaluation for iteration in session.iterations),
-            )
+            for evaluation in (*session.experiments, *(one.evaluation for one in ordered))
             if evaluation.settings.kind != ENGINE and self._follows(evaluation.settings)
         )
 

@@ -5,9 +5,10 @@ A check of likely flips scans the most informative prompts until coverage is pre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,11 @@ from guardtui.app.ports import Question
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.estimates import RateEstimate
 from guardtui.domain.evaluation import Evaluation, should_trigger
+from guardtui.domain.figures import count_text, duration_text
 from guardtui.domain.forecast_record import CheckedCoverage
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Triggered, is_answered
 from guardtui.forecast.engine_features import EngineReader
@@ -86,6 +89,7 @@ class ScanRequest:
 class ScanCost:
     """Prompts of a scan and how many are cached; the same for the likely changes.
 
+    `logged` further prompts have a verdict of production, from a log, and are not asked.
     `rate` is in prompts a second, None if unknown; `expense` is the usage of a judge's call, None
     if calls are free.
     """
@@ -97,10 +101,22 @@ class ScanCost:
     rate: float | None
     epochs: int = 1
     expense: CallExpense | None = None
+    logged: int = 0
 
     def calls(self, prompts: int, known: int) -> int:
         """Return the number of calls for `prompts` prompts of which `known` are cached."""
         return prompts - known + prompts * (self.epochs - 1)
+
+    def text(self, prompts: int, known: int) -> str:
+        """Return the cost of a scan of so many prompts, of which `known` are cached, in words."""
+        calls = self.calls(prompts, known)
+        words = f"{count_text(prompts, 'prompt')}: {known} known, {count_text(calls, 'call')}"
+        if self.expense is not None and self.expense.models > 1:
+            words += f" to each of {self.expense.models} models"
+        if calls and self.rate:
+            words += f", about {duration_text(calls / self.rate)}"
+        expense = "" if self.expense is None else self.expense.text(calls)
+        return f"{words}; {expense}" if expense else words
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +132,9 @@ class ScanChoice:
     agreed: bool
     other: bool = False
     goal: FlipGoal | None = None
+
+
+PlanTone: TypeAlias = Literal["plain", "warning", "aside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +157,50 @@ class ScanPlan(Question[ScanChoice]):
     who: str = "a judge"
     unknown: int | None = None
 
+    @property
+    def heading(self) -> str:
+        """Which guardrail scans."""
+        return f"Scan with {self.who if self.judge else 'AIRS'}"
+
+    @property
+    def yes(self) -> str:
+        """What the author agrees to, in words."""
+        return "Apply and scan" if self.changes else "Scan"
+
+    @property
+    def as_planned(self) -> ScanChoice:
+        """The choice of an author who agrees to all of it."""
+        return ScanChoice(bool(self.changes), likely=False, agreed=self.agreed)
+
+    def lines(self) -> Iterator[tuple[str, PlanTone]]:
+        """Yield the target, its changes there, warnings, and the basis of the cost, inert."""
+        yield display_text(self.title), "plain"
+        if self.judge:
+            text = "Each prompt is sent to the model, with the definition as it is here."
+            yield text, "plain"
+        elif self.changes is None:
+            yield (
+                "No service account is set, so the definition is not applied: verdicts are on the "
+                "profile's current one.",
+                "warning",
+            )
+        elif not self.changes:
+            yield "The profile has this definition in effect.", "plain"
+        else:
+            yield "To have this definition in effect:", "plain"
+            for change in self.changes:
+                yield f"  + {display_text(change)}", "plain"
+            if self.unknown is not None:
+                yield (
+                    f"The profile has revision {self.unknown} of the topic, whose text AIRS does "
+                    "not show: scan without applying only if it is this definition.",
+                    "warning",
+                )
+        for warning in self.warnings:
+            yield f"⚠ {display_text(warning)}", "warning"
+        if self.cost.expense is not None:
+            yield self.cost.expense.basis, "aside"
+
 
 @dataclass(frozen=True, slots=True)
 class FlipPlan(Question[ScanChoice]):
@@ -158,6 +221,23 @@ class FlipPlan(Question[ScanChoice]):
     def calls(self) -> int:
         """Number of calls for all prompts in doubt."""
         return self.scan.cost.calls(self.doubtful, self.known)
+
+    @property
+    def aim(self) -> str:
+        """What coverage is expected, and what is scanned until it is known; before the goal."""
+        return (
+            f"Coverage is expected at {self.coverage.text}, from "
+            f"{count_text(self.scans, 'scan')}. Prompts in doubt are scanned until it is within"
+        )
+
+    def cost(self, calls: int) -> str:
+        """Return the cost with at most so many calls."""
+        cost = self.scan.cost
+        words = f"In doubt: {cost.text(self.doubtful, self.known)}."
+        most = min(calls, self.calls)
+        if cost.expense is not None and 0 < most < self.calls:
+            words += f" At most {count_text(most, 'call')}: {cost.expense.text(most)}."
+        return words
 
 
 # --- checks of likely flips ------------------------------------------------------------------

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +16,15 @@ from guardtui.app.context import Context
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.problems import problems_shown
 from guardtui.app.state import AppState
+from guardtui.domain.comparison import answers_for, verdicts_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import ForecastBefore
-from guardtui.domain.guardrail import DECISION, REMOTE, Guardrail
+from guardtui.domain.guardrail import DECISION, REMOTE, Guardrail, ScannerSettings
 from guardtui.domain.operating_point import BY_HAND, at_threshold
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import VerdictColumns, is_answered
 from guardtui.reports.base import usage_text
 from guardtui.session.chosen_thresholds import read_decision_threshold, write_decision_threshold
 from guardtui.session.evaluator import RemoteEvaluator
@@ -29,7 +35,8 @@ from guardtui.session.history import (
     add_measured,
     read_measured,
 )
-from guardtui.session.session import Decision, Iteration, Session
+from guardtui.session.report_reader import has_iterations
+from guardtui.session.session import Decision, Iteration, Recorder, Session, is_first_complete
 from guardtui.session.store import SessionStore, StoreError
 from guardtui.session.workspace import Workspace, now
 
@@ -58,6 +65,65 @@ def iteration_of(session: Session, evaluation: Evaluation) -> Iteration | None:
     return None
 
 
+def logged_of(iterations: Sequence[Iteration], scan: Evaluation) -> Iteration | None:
+    """Return the iteration of verdicts of production that a scan agrees with, or None.
+
+    That is the newest one of its guardrail and definition on which nobody has decided.
+    """
+    answers = scan.verdicts.triggered
+    for iteration in reversed(iterations):
+        logged = iteration.evaluation
+        if (
+            iteration.by is Recorder.LOG
+            and iteration.decision is Decision.UNDECIDED
+            and logged.topic == scan.topic
+            and logged.settings.guardrail == scan.settings.guardrail
+        ):
+            then = answers_for(logged, scan.keys)
+            both = is_answered(then) & is_answered(answers)
+            return iteration if np.array_equal(then[both], answers[both]) else None
+    return None
+
+
+def logged_part(
+    iterations: Sequence[Iteration], guardrail: Guardrail, topic: Topic, prompts: PromptSet
+) -> Evaluation | None:
+    """Return what a guardrail said in production of these prompts by a definition, or None.
+
+    A scan asks only the others.
+    """
+    nothing = VerdictColumns(len(prompts)).verdicts()
+    empty = Evaluation(
+        topic,
+        ScannerSettings(guardrail),
+        prompts.fingerprint,
+        prompts.keys,
+        prompts.expected,
+        nothing,
+    )
+    known = logged_of(iterations, empty)
+    if known is None:
+        return None
+    verdicts = verdicts_for(known.evaluation, prompts.keys)
+    return replace(empty, verdicts=verdicts) if is_answered(verdicts.triggered).any() else None
+
+
+def logged_in_session(
+    path: Path, guardrail: Guardrail, topic: Topic, prompts: PromptSet
+) -> tuple[Evaluation, NDArray[np.intp]] | None:
+    """Return `logged_part` by the session of a topic file, and the other rows (intp), or None.
+
+    Raises StoreError.
+    """
+    if not has_iterations(path):
+        return None
+    iterations = SessionStore(path, reading=True).iterations()
+    logged = logged_part(iterations, guardrail, topic, prompts)
+    if logged is None:
+        return None
+    return logged, np.flatnonzero(~is_answered(logged.verdicts.triggered))
+
+
 def is_recorded(session: Session, evaluation: Evaluation) -> bool:
     """Return whether a remote scan is an iteration, or a preview is the last iteration."""
     if evaluation.settings.kind in REMOTE:
@@ -81,31 +147,19 @@ async def record(
     """
     session = workspace.session
     known = iteration_of(session, onto) if onto is not None else None
-    keep = evaluation.topic == workspace.topic_file.topic and keeps(session, evaluation, known)
+    if known is None and onto is not None:
+        known = logged_of(session.iterations, onto)
+    first = evaluation.topic == workspace.topic_file.topic
     if known is None:
-        decision = Decision.KEEP if keep else Decision.UNDECIDED
-        iteration = await asyncio.to_thread(workspace.write, evaluation, decision, forecast)
-        session.record(iteration)
-        return iteration
-    iteration = replace(known, evaluation=evaluation)
-    iteration = await asyncio.to_thread(workspace.write_completed, iteration)
-    if keep:
-        iteration = await asyncio.to_thread(workspace.write_kept_unless_decided, iteration)
+        first = first and is_first_complete(evaluation, session.iterations)
+        decision = Decision.KEEP if first else Decision.UNDECIDED
+        write = partial(workspace.write, evaluation, decision, forecast, first=first)
+    else:
+        completed = replace(known, evaluation=evaluation, by=known.by.completed)
+        write = partial(workspace.write_completed, completed, first=first)
+    iteration = await asyncio.to_thread(write)
     session.record(iteration)
     return iteration
-
-
-def keeps(session: Session, evaluation: Evaluation, completed: Iteration | None) -> bool:
-    """Return whether a scan of the topic file's definition is kept: the first complete one.
-
-    No other scan by the same scanner is complete or kept; `completed` is its own iteration.
-    """
-    return not evaluation.metrics.missing and not any(
-        iteration.decision is Decision.KEEP or not iteration.evaluation.metrics.missing
-        for iteration in session.iterations
-        if iteration.evaluation.settings.kind == evaluation.settings.kind
-        and (completed is None or iteration.number != completed.number)
-    )
 
 
 def recorded_text(iteration: Iteration) -> str:
@@ -172,8 +226,15 @@ class ScanResults:
         return None if self.prefers_preview else self.current()
 
     def current(self) -> Evaluation | None:
-        """Return the newest current scan by the chosen guardrail, or None."""
-        recorded = (iteration.evaluation for iteration in reversed(self._session.iterations))
+        """Return the newest current scan by the chosen guardrail, or None.
+
+        What a log has of it is no scan before it is complete.
+        """
+        recorded = (
+            iteration.evaluation
+            for iteration in reversed(self._session.iterations)
+            if iteration.by is not Recorder.LOG or not iteration.evaluation.metrics.missing
+        )
         for evaluation in (self.so_far(), self.newest, *recorded):
             if evaluation is None or not self._connections.follows(evaluation.settings):
                 continue

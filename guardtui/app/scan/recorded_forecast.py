@@ -36,7 +36,7 @@ from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.experiments import ExperimentLog
 from guardtui.session.report_reader import has_iterations
-from guardtui.session.session import Iteration, recorded_forecasts
+from guardtui.session.session import Iteration, Recorder, recorded_forecasts
 from guardtui.session.store import SessionStore
 
 
@@ -74,7 +74,10 @@ def recorded_guardrail(topic_path: Path, wanted: Guardrail | None = None) -> Rec
 def _scanned_last(
     topic_path: Path, answered: Sequence[ScannerSettings], iterations: Sequence[Iteration]
 ) -> ScannerSettings:
-    """Return the first of the guardrails, but no profile for tests if there is another."""
+    """Return the first of the guardrails, but none that was only in a log if there is another.
+
+    Nor a profile for tests.
+    """
     experiments = ExperimentLog(SessionStore(topic_path, reading=True)).experiments()
 
     def is_of_experiment(iteration: Iteration) -> bool:
@@ -89,7 +92,8 @@ def _scanned_last(
     scanned = {
         iteration.evaluation.settings.guardrail
         for iteration in iterations
-        if iteration.evaluation.settings.kind != AIRS or not is_of_experiment(iteration)
+        if iteration.by is not Recorder.LOG
+        and (iteration.evaluation.settings.kind != AIRS or not is_of_experiment(iteration))
     }
     return next((one for one in answered if one.guardrail in scanned), answered[0])
 

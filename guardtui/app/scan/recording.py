@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from guardtui.app.scan.record import iteration_of, keeps
+from guardtui.app.scan.record import iteration_of, logged_of
+from guardtui.domain.comparison import verdicts_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.prompt_reading import Reading
@@ -16,7 +17,7 @@ from guardtui.domain.verdicts import is_answered
 from guardtui.files.problems import FileError
 from guardtui.files.topic_files import load_topic
 from guardtui.session.prompt_file import remember_reading
-from guardtui.session.session import Decision, Iteration, Recorder, Session
+from guardtui.session.session import Decision, Iteration, Recorder, Session, is_first_complete
 from guardtui.session.store import SessionStore
 from guardtui.session.workspace import now
 
@@ -55,24 +56,26 @@ def record_evaluation(
         store.keep_template(*files.template)
     iterations = store.iterations()
     session = Session(evaluation.topic, iterations)
-    known = _agreeing(iterations, evaluation) or iteration_of(session, evaluation)
+    known = (
+        _agreeing(iterations, evaluation)
+        or iteration_of(session, evaluation)
+        or logged_of(iterations, evaluation)
+    )
     if known is None:
-        keep = keeps(session, evaluation, None) and _is_own(files, evaluation)
-        decision = Decision.KEEP if keep else Decision.UNDECIDED
+        first = is_first_complete(evaluation, iterations) and _is_own(files, evaluation)
+        decision = Decision.KEEP if first else Decision.UNDECIDED
         planned = replace(
             session.next_iteration(evaluation, decision, now()), forecast=forecast, by=by
         )
-        return store.add_iteration(planned), True
-    verdicts = known.evaluation.verdicts
+        return store.add_iteration(planned, first=first), True
+    verdicts = verdicts_for(known.evaluation, evaluation.keys)
     more = is_answered(evaluation.verdicts.triggered) & ~is_answered(verdicts.triggered)
     if not more.any():
         return known, False
     merged = replace(evaluation, verdicts=verdicts.completed(evaluation.verdicts))
-    iteration = store.complete_iteration(replace(known, evaluation=merged))
-    if keeps(session, iteration.evaluation, known) and _is_own(files, evaluation):
-        decision = store.decide(iteration.number, Decision.KEEP, Decision.UNDECIDED)
-        iteration = replace(iteration, decision=decision)
-    return iteration, True
+    first = _is_own(files, evaluation)
+    completed = replace(known, evaluation=merged, by=known.by.completed)
+    return store.complete_iteration(completed, first=first), True
 
 
 def _is_own(files: EvaluatedFiles, evaluation: Evaluation) -> bool:

@@ -168,7 +168,7 @@ class Scans:
             self._swap_forecast()
             return
         self.results.prefers_preview = not self.results.prefers_preview
-        shown = "the embedded engine's preview" if self.results.prefers_preview else "the scan"
+        shown = "the engine's own figures" if self.results.prefers_preview else "the scan"
         self._author.notify(f"Shown: {shown}.")
         self._preview.request()
 
@@ -176,7 +176,7 @@ class Scans:
         forecasting, shown = self._forecasting, self._store.state.forecast
         if shown is None and forecasting.wanted:
             self._author.notify(
-                "This definition has not been scanned: the screen shows the preview."
+                "This definition has not been scanned: the engine's figures are shown."
             )
             return
         forecasting.wanted = shown is None

@@ -122,8 +122,10 @@ class LoopTools:
         A proven one is recorded as an undecided iteration with open verdicts: evaluate its
         definition to complete them, then keep it."""
         given = [
-            Wording(one.description, None if one.examples is None else tuple(one.examples))
-            for one in wordings or ()
+            Wording(
+                wording.description, None if wording.examples is None else tuple(wording.examples)
+            )
+            for wording in wordings or ()
         ]
         return await _answer(self._loop.experiment(given))
 
@@ -185,8 +187,8 @@ class _Server(MCPServer[Any]):
             if not isinstance(problem.__cause__, ValidationError):
                 raise
             told = [
-                f"{'.'.join(map(str, one['loc']))}: {one['msg']}"
-                for one in problem.__cause__.errors()
+                f"{'.'.join(map(str, error['loc']))}: {error['msg']}"
+                for error in problem.__cause__.errors()
             ]
             remedy = "give only arguments that the schema of the tool has, as it describes them"
             return _result({"error": f"{name}: {'; '.join(told)}", "remedy": remedy}, failed=True)

@@ -73,7 +73,9 @@ class CommandSpec:
     @classmethod
     def of(cls, name: str, command: click.Command, exits: Mapping[Exit, str]) -> CommandSpec:
         """Return the description of a command; options that its help hides are left out."""
-        shown = [one for one in command.params if not getattr(one, "hidden", False)]
+        shown = [
+            parameter for parameter in command.params if not getattr(parameter, "hidden", False)
+        ]
         formats: list[str] = []
         for parameter in shown:
             if parameter.name == "format_name":
@@ -83,8 +85,16 @@ class CommandSpec:
         return cls(
             command=name,
             help=cleandoc(command.help or "").replace("\b\n", ""),
-            arguments=[ParameterSpec.of(one) for one in shown if isinstance(one, click.Argument)],
-            options=[ParameterSpec.of(one) for one in shown if isinstance(one, click.Option)],
+            arguments=[
+                ParameterSpec.of(parameter)
+                for parameter in shown
+                if isinstance(parameter, click.Argument)
+            ],
+            options=[
+                ParameterSpec.of(parameter)
+                for parameter in shown
+                if isinstance(parameter, click.Option)
+            ],
             formats=formats,
             exit_codes={int(code): meaning for code, meaning in exits.items()},
         )
@@ -133,9 +143,13 @@ def command(context: click.Context, only: str | None, schema: str | None) -> Non
     commands = list(_commands(root, root.command))
     spec = Spec({int(code): code.meaning for code in Exit}, commands)
     if only is not None:
-        chosen = [one for one in commands if f"{one.command} ".startswith(f"{only} ")]
+        chosen = [
+            described for described in commands if f"{described.command} ".startswith(f"{only} ")
+        ]
         if not chosen:
-            raise _unknown("--command", only, [one.command for one in commands])
+            names = [known.command for known in commands]
+            groups = [name.split()[0] for name in names]
+            raise _unknown("--command", only, list(dict.fromkeys((*groups, *names))))
         spec = replace(spec, commands=chosen)
     else:
         schemas = {name: json.loads(path.read_text("utf-8")) for name, path in _schemas().items()}
@@ -182,7 +196,11 @@ def _environment() -> dict[str, str]:
 
     return (
         {setting.variable: f"setting {setting.key}" for setting in SETTINGS}
-        | {one.variable: f"AIRS: {one.name}" for one in AIRS_SETTINGS if one.variable}
+        | {
+            setting.variable: f"AIRS: {setting.name}"
+            for setting in AIRS_SETTINGS
+            if setting.variable
+        }
         | {KEY_VARIABLE: "key of the models", KEYS_VARIABLE: "keys of models at several addresses"}
     )
 

@@ -82,7 +82,8 @@ class EvalRequest:
         if any("?…" in word for word in more):
             return ()
         files = (path_word(self.topic), "--prompts", path_word(self.prompts))
-        return ("guardtui", "eval", *files, *more, "--format", "brief")
+        unrecorded = ("--no-record",) if self.record is False else ()
+        return ("guardtui", "eval", *files, *more, *unrecorded, "--format", "brief")
 
     @property
     def records(self) -> bool:

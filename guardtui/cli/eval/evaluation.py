@@ -31,7 +31,7 @@ from guardtui.domain.topic import Topic, describe_changes
 from guardtui.files.inputs import load_inputs
 from guardtui.files.profile_files import files_of
 from guardtui.reports.base import ReportInput
-from guardtui.reports.formats import load_writer
+from guardtui.reports.formats import WITH_NEXT_STEP, load_writer
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import Companions, kept_path, load_companions
 from guardtui.session.evaluation_refs import (
@@ -42,6 +42,7 @@ from guardtui.session.evaluation_refs import (
 )
 from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
+from guardtui.session.series import series_of
 from guardtui.session.session import Decision
 from guardtui.session.session_file import session_file
 from guardtui.session.store import StoreError
@@ -153,6 +154,7 @@ def _report(
         begin=None if rounds is None else rounds.begin,
         guardrail_words=request.guardrail_words,
     )
+    job = _with_logged(request, run, job)
     evaluation, fit = _evaluated(request, run, job)
     say_notes(prompts, evaluation)
     forecast, engine = None, run.engine or LocalScanner()
@@ -161,11 +163,11 @@ def _report(
 
         # This scan is not in the session yet, so this is the forecast before it.
         forecast = recorded_forecast_before(request.topic, evaluation, prompts, engine)
-    recorded, is_new = _record(request, run, evaluation, forecast)
+    recorded, is_new = _record(request, run, evaluation, prompts, forecast)
     iteration = None if recorded is None else recorded.number
     number = None if named is None else named.number
-    in_brief = any(output.format_name == "brief" for output in outputs)
-    session = _session(request, evaluation, prompts) if in_brief else None
+    told = any(output.format_name in WITH_NEXT_STEP for output in outputs)
+    session = _session(request, evaluation, prompts) if told else None
     if named is None and session is not None:
         baseline = session.baseline
         if iteration is not None:
@@ -173,6 +175,9 @@ def _report(
         if baseline is not None:
             before, number = baseline.evaluation, baseline.number
     comparison = compare(before, evaluation) if before else None
+    series = None if named is None else named.series
+    if session is not None:
+        series = series_of(session.iterations, session.best)
     report = ReportInput(
         topic=topic,
         evaluation=evaluation,
@@ -180,10 +185,11 @@ def _report(
         baseline=before,
         comparison=comparison,
         figures=own_figures(metrics, evaluation, prompts, comparison),
+        iterations=() if session is None else session.iterations,
         changes=describe_changes(before.topic, topic) if before else (),
         profile=evaluation.settings.guardrail.profile,
         baseline_number=number,
-        series=None if named is None else named.series,
+        series=series,
         companions=companions.topics,
         cluster=request.cluster or "",
         reducer=request.epochs.name if request.epochs else "",
@@ -196,15 +202,24 @@ def _report(
         iteration=iteration,
         doubt="" if run.doubt is None else f"{capitalized(run.doubt.text)}.",
     )
-    if not in_brief or request.more is not None:
+    if not told or request.more is not None:
         return report
     from guardtui.app.briefing import CommandWords, with_ideas, with_next_command
 
-    report = with_ideas(report, request.topic, session, engine)
+    measuring = run.engine or LocalScanner(threshold=FITTED)
+    report = with_ideas(report, request.topic, session, measuring)
     counts = evaluation.metrics
     failed = request.records and not is_new and bool(counts.errors or not counts.missing)
     reading = tuple(reading_words(request.reading))
-    words = CommandWords(request.topic, request.prompts, request.again, reading, failed)
+    words = CommandWords(
+        request.topic,
+        request.prompts,
+        request.again,
+        reading,
+        failed,
+        records=request.record is not False,
+        before=() if run.doubt is None else run.doubt.remedy,
+    )
     return with_next_command(report, session, words)
 
 
@@ -232,13 +247,17 @@ def _evaluated(
         evaluation, fit = run.evaluate(replace(job, ended=partial.append))
     except BaseException:
         for so_far in partial:
-            _record(request, run, titled(so_far), None)
+            _record(request, run, titled(so_far), job.prompts, None)
         raise
     return titled(evaluation), fit
 
 
 def _record(
-    request: EvalRequest, run: ScanRun, evaluation: Evaluation, forecast: ForecastBefore | None
+    request: EvalRequest,
+    run: ScanRun,
+    evaluation: Evaluation,
+    prompts: PromptSet,
+    forecast: ForecastBefore | None,
 ) -> tuple[Iteration | None, bool]:
     """Record an evaluation in the session, and print its number, or why it cannot be recorded.
 
@@ -250,15 +269,15 @@ def _record(
     if doubt is not None and doubt.prevents_record and request.record is None:
         note(f"not recorded: {doubt.text}\n  --record records it, if you know that it has")
         return None, False
-    from guardtui.app.editing.iteration_decisions import decision_line
+    from guardtui.app.briefing import recorded_session
+    from guardtui.app.editing.iteration_decisions import open_decision
     from guardtui.app.scan.recording import EvaluatedFiles, record_evaluation
 
-    prompts = None if str(request.prompts) == "-" else request.prompts
-    files = EvaluatedFiles(
-        request.topic, prompts, request.reading or AS_WRITTEN, run.stored_template
-    )
+    path = None if str(request.prompts) == "-" else request.prompts
+    files = EvaluatedFiles(request.topic, path, request.reading or AS_WRITTEN, run.stored_template)
     try:
         iteration, new = record_evaluation(files, evaluation, forecast)
+        session = recorded_session(request.topic, evaluation, prompts)
     except StoreError as problem:
         warn(f"not recorded: {problem}".replace("\n ", ";"))  # one line beside the report
         return None, False
@@ -269,7 +288,7 @@ def _record(
     if missing:
         text += f", {count_text(missing, 'prompt')} without a verdict"
     elif decision is Decision.UNDECIDED:
-        text += f"\n  '{decision_line('keep', request.topic, iteration)}', or discard, decides"
+        text += f"\n  {open_decision(session, request.topic, iteration)}"
     note(text)
     return iteration, new
 
@@ -307,6 +326,25 @@ def _rows_in_doubt(
         f"{guardrail_text(guardrail.settings)}; the others are not asked"
     )
     return rows
+
+
+def _with_logged(request: EvalRequest, run: ScanRun, job: ScanJob) -> ScanJob:
+    """Return the job without the prompts whose verdicts a log of production has, if any.
+
+    All are asked with --fresh, in several epochs, and in a check of likely flips.
+    """
+    if not run.remote or request.options.fresh or job.epochs is not None or job.begin is not None:
+        return job
+    from guardtui.app.scan.record import logged_in_session
+
+    known = logged_in_session(job.topic_path, run.guardrail, job.topic, job.prompts)
+    if known is None:
+        return job
+    logged, rest = known
+    rows = rest if job.rows is None else job.rows[np.isin(job.rows, rest)]
+    count = count_text(logged.metrics.total, "verdict")
+    note(f"{count} of production, from a log, are used: --fresh asks again")
+    return replace(job, rows=rows, onto=logged)
 
 
 def _companions(request: EvalRequest, topic: Topic) -> Companions:

@@ -56,7 +56,6 @@ from guardtui.scanners.configuration import AirsConfiguration
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
-from guardtui.session.applied import AppliedLog
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
 from guardtui.session.session import Iteration, Recorder
 from guardtui.session.session_file import has_session
@@ -157,7 +156,7 @@ class ExperimentCommand:
             self.topic,
             self.files.topic,
             store,
-            _changes(store),
+            ProfileChanges(self.files.topic),
             tell=_warn,
         )
 
@@ -170,12 +169,12 @@ class ExperimentCommand:
 
     async def _revert_interrupted(self) -> None:
         """Revert experiments on profiles that were killed. Raises AirsError and `InputError`."""
-        store = self._known
+        store, changes = self._known, ProfileChanges(self.files.topic)
         for found in [] if store is None else interrupted(store):
             assert store is not None  # noqa: S101 - it has the experiment
             diagnostics.note(f"{found.text}: it is reverted")
             with airs_service.failures_told("not reverted, and nothing was asked"):
-                done = await revert_interrupted(found, self._options, _changes(store), store)
+                done = await revert_interrupted(found, self._options, changes, store)
             for warning in done.warnings:
                 diagnostics.warn(warning)
 
@@ -457,10 +456,6 @@ class ExperimentCommand:
                 "nothing was asked: add --yes, or a maximum number of calls with --calls N"
             )
         return click.confirm("Continue?", err=True)
-
-
-def _changes(store: SessionStore) -> ProfileChanges:
-    return ProfileChanges(lambda known: AppliedLog(store, known.key))
 
 
 def _warn(message: str) -> None:

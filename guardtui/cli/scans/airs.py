@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from guardtui.app.airs.revert_steps import former_topic
 from guardtui.cli import airs_service, diagnostics, signals
 from guardtui.cli.airs_service import known_revisions
 from guardtui.cli.diagnostics import InputError
@@ -100,7 +101,7 @@ class AirsRun:
                 self.doubt = Doubt(f"{_UNKNOWN}: {problem}")
                 now = await connection.active()
             else:
-                self.doubt = _doubt(plan)
+                self.doubt = _doubt(plan) or _renamed(plan, connection, job)
                 now = connection.in_effect(job.topic, plan)
         except ServiceError as error:
             raise AirsError(
@@ -169,6 +170,14 @@ def _doubt(plan: Plan | None) -> Doubt | None:
         return None
     revision = f"revision {plan.unknown} of the topic, whose text AIRS does not show"
     return Doubt(f"{_UNKNOWN}: it has {revision}")
+
+
+def _renamed(plan: Plan | None, connection: AirsConnection, job: ScanJob) -> Doubt | None:
+    """Return that the profile has the topic under its former name too, or None."""
+    if plan is None:
+        return None
+    former = former_topic(job.topic_path, connection, job.topic, plan.profile)
+    return None if former is None else Doubt(former.text, False, former.remedy)
 
 
 def _refusal(profile: str, plan: Plan, job: ScanJob) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from guardtui.cli import diagnostics
 from guardtui.cli.options import RunOptions
 from guardtui.cli.progress import watched
-from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit
@@ -37,16 +35,21 @@ BeginCheck: TypeAlias = "Callable[[ScannerSettings, NDArray[np.bool_], int], Awa
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why verdicts may be of another definition, in a clause; and whether they stay unrecorded."""
+    """Why verdicts may be of another definition, in a clause; and whether they stay unrecorded.
+
+    `remedy` are the words of the command that comes first, () if there is none.
+    """
 
     text: str
     prevents_record: bool = True
+    remedy: tuple[str | Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ScanJob:
     """A topic and the prompts to scan (`rows` intp, None: all) with the rest of its profile.
 
+    `onto` has the verdicts of other rows, which the guardrail gave in production.
     `guardrail_words` are the flags of a command that choose the guardrail.
     `baseline` is what the result is compared with. `repeated` returns the rows to scan again after
     the first of the `epochs`, None all of them. With a `begin`, which gets the scanner's settings,
@@ -63,8 +66,9 @@ class ScanJob:
     epochs: Epochs | None = None
     repeated: Callable[[Evaluation], NDArray[np.intp]] | None = None
     rows: NDArray[np.intp] | None = None
+    onto: Evaluation | None = None
     begin: BeginCheck | None = None
-    ended: Callable[[Evaluation], None] | None = None
+    ended: Callable[[Evaluation], object] = lambda evaluation: None
     guardrail_words: Sequence[str] = ()
 
     @property
@@ -144,13 +148,8 @@ async def evaluated(scanner: Scanner | RemoteScanner, job: ScanJob) -> Evaluatio
     if not scanner.live:
         caller = cast("RemoteScanner", scanner)
         remote = RemoteEvaluator(caller)
-        try:
+        with remote.handing_over(job.ended):
             return await _asked(caller, remote, job)
-        except (asyncio.CancelledError, GuardtuiError):
-            so_far = remote.so_far()
-            if job.ended is not None and so_far is not None and so_far.metrics.total:
-                job.ended(so_far)
-            raise
     evaluator = Evaluator(scanner)
     evaluation = await watched(evaluator.evaluate(topic, prompts), lambda: evaluator.progress)
     if epochs is None:
@@ -166,7 +165,9 @@ async def _asked(caller: RemoteScanner, remote: RemoteEvaluator, job: ScanJob) -
         check = await job.begin(settings, caller.known(topic, prompts), job.epoch_count)
         rounds = remote.evaluate_in_rounds(topic, prompts, check.next_rows, epochs=epochs)
         return await watched(rounds, lambda: remote.progress)
-    run = remote.evaluate_rows(topic, prompts, job.rows, epochs=epochs, repeated=job.repeated)
+    run = remote.evaluate_rows(
+        topic, prompts, job.rows, job.onto, epochs=epochs, repeated=job.repeated
+    )
     return await watched(run, lambda: remote.progress)
 
 

@@ -29,8 +29,6 @@ from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.errors import AirsError
 from guardtui.scanners.airs.lifecycle import Applied, Plan
 from guardtui.scanners.airs.policy_paths import PolicyPath
-from guardtui.session.applied import AppliedLog
-from guardtui.session.store import SessionStore
 
 _PLACE = re.compile(r"(?:entry\s+)?([1-9][0-9]{0,5})(?:\s*,\s*|\s+)?([a-z-]*)", re.IGNORECASE)
 
@@ -74,7 +72,7 @@ def apply_(
         connection = connect(settings, scans=not (no_wait or dry_run))
 
     async def work() -> int:
-        changes = ProfileChanges(lambda known: AppliedLog(SessionStore(topic), known.key))
+        changes = ProfileChanges(topic)
         placement = Placement(path, set_default)
         with failures_told():
             plan = await changes.plan(connection, definition, placement)

@@ -61,7 +61,7 @@ def revert(
     steps = _steps(log, topic, connection, everything)
 
     async def work() -> int:
-        changes = ProfileChanges(lambda _: log)
+        changes = ProfileChanges(topic)
         done = None
         for number, step in enumerate(steps):
             with failures_told(_so_far(number)):

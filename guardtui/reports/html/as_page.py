@@ -14,6 +14,7 @@ from guardtui.domain.document import (
     Edits,
     Facts,
     Foreign,
+    Groups,
     Lines,
     Paragraph,
     Phrase,
@@ -23,7 +24,7 @@ from guardtui.domain.document import (
     Tone,
     parts_of,
 )
-from guardtui.reports.as_text import plain
+from guardtui.reports.as_text import cut, plain
 from guardtui.reports.html.page import (
     Content,
     Markup,
@@ -40,7 +41,7 @@ from guardtui.reports.html.page import (
     tag,
     text,
 )
-from guardtui.reports.html.svg import drawing
+from guardtui.reports.html.svg import drawing, group_bar
 
 LIMIT = 200
 """Lines of one list."""
@@ -50,6 +51,11 @@ _COMPARED = 20_000  # characters of two texts; the words of longer ones are not 
 BELOW = 5
 """Lines below an entry of a list."""
 
+GROUPED = 20
+"""Lines of a group."""
+
+_GROUPED_CHARACTERS = 300  # of a prompt in a group; the table below has the whole text
+
 _NAME = 120  # characters of a name in the title of the page
 _CLASSES = {Tone.PLAIN: None, Tone.CAUTION: "warn", Tone.ASIDE: "muted"}
 
@@ -58,33 +64,37 @@ def write(document: Document) -> str:
     """Return the whole page."""
     sections = [
         PageSection(section.title, section.anchor, join(*map(_markup, section.blocks)))
-        for section in document.sections
+        for section in sorted(document.sections, key=lambda section: section.details)
     ]
-    if document.glossary:  # before the first section that uses its words
-        sections.insert(1, PageSection("Terms", "terms", facts(document.glossary)))
+    if document.glossary:
+        sections.append(PageSection("Terms", "terms", facts(document.glossary)))
     return page(plain(document.title, _NAME), sections, lead=_lead(document))
 
 
-def markup(phrase: Phrase) -> Markup:
-    """Return a phrase as HTML, with foreign texts in quotes."""
+def markup(phrase: Phrase, characters: int | None = None) -> Markup:
+    """Return a phrase as HTML, with foreign texts in quotes, cut after so many `characters`."""
     return join(
-        *(quoted(part.text) if isinstance(part, Foreign) else part for part in parts_of(phrase))
+        *(
+            quoted(part.text if characters is None else cut(part.text, characters))
+            if isinstance(part, Foreign)
+            else part
+            for part in parts_of(phrase)
+        )
     )
 
 
 def _lead(document: Document) -> Markup:
-    sentences: list[Content] = []
-    for sentence in document.lead:
-        sentences += [" " if sentences else None, markup(sentence)]
+    sentences = [part for sentence in document.lead for part in (markup(sentence), " ")]
     step = document.next_step
     return join(
-        paragraph(*sentences, class_="lead"),
+        tag("div", _facts(document.made_with), class_="made-with"),
+        paragraph(markup(document.verdict), class_="verdict") if document.verdict else None,
+        paragraph(*sentences[:-1], class_="lead") if sentences else None,
         *(
             paragraph("Caution: ", markup(caution), ".", class_="warn")
             for caution in document.cautions
         ),
-        paragraph(tag("strong", "Next step: "), markup(step)) if step else None,
-        _facts(document.made_with),
+        paragraph(tag("strong", "Next: "), markup(step), class_="next") if step else None,
     )
 
 
@@ -130,9 +140,9 @@ def _listing(block: TitledLines) -> Markup:
     return join(paragraph(markup(block.title), ":"), _cut(block.lines, LIMIT))
 
 
-def _cut(lines: Lines, limit: int) -> Markup:
+def _cut(lines: Lines, limit: int, characters: int | None = None) -> Markup:
     count = lines.shown(limit)
-    shown: list[Content] = [markup(lines.line(number)) for number in range(count)]
+    shown: list[Content] = [markup(lines.line(number), characters) for number in range(count)]
     if lines.count > count:
         shown.append(f"… and {lines.count - count} more")
     return bullets(shown)
@@ -168,9 +178,31 @@ def _difference(before: str, after: str) -> Markup:
 def _charts(block: Charts) -> Markup:
     figures = [figure(drawing(chart), f"{chart.title}.") for chart in block.charts]
     drawn = figures[0] if len(figures) == 1 else tag("div", *figures, class_="charts")
-    if block.twin is None:
-        return drawn
-    return join(drawn, tag("details", tag("summary", "As a table"), _table(block.twin)))
+    return join(drawn, _twin(block.twin))
+
+
+@_markup.register
+def _groups(block: Groups) -> Markup:
+    largest = max((sum(count for _, count in group.counts) for group in block.groups), default=1)
+    made = [
+        tag(
+            "details",
+            tag(
+                "summary",
+                tag("span", markup(group.name), class_="name"),
+                group_bar(group, largest),
+                tag("span", group.text, class_="counts"),
+            ),
+            _cut(group.lines, GROUPED, _GROUPED_CHARACTERS),
+            class_="group",
+        )
+        for group in block.groups
+    ]
+    return join(*made, _twin(block.twin))
+
+
+def _twin(twin: Table | None) -> Markup | None:
+    return None if twin is None else tag("details", tag("summary", "As a table"), _table(twin))
 
 
 @_markup.register

@@ -68,7 +68,7 @@
     const filler = make("div", {});
     const scroller = make("div", { class: "scroller" }, port, filler);
     const detail = make("div", { class: "chosen-row", role: "region", "aria-live": "polite",
-      "aria-label": "The chosen row" });
+      tabindex: "0", "aria-label": "The chosen row" });
     const group = make("div", { class: "views", role: "group", "aria-label": "Rows shown" },
       ...buttons);
     const field = make("label", {}, 'Search ("words in quotes" as one)', search);

@@ -262,8 +262,7 @@ class PageSection:
 def page(title: str, sections: Sequence[PageSection], *, lead: Markup | None = None) -> str:
     """Return the whole page as one file that loads nothing.
 
-    `lead` is shown below the title, before the list of sections. The page's policy allows only its
-    own script.
+    `lead` is shown below the title. The page's policy allows only its own script.
     """
     style, script = _resource("page.css"), _resource("page.js")
     policy = (
@@ -283,8 +282,8 @@ def page(title: str, sections: Sequence[PageSection], *, lead: Markup | None = N
     links = [tag("li", tag("a", section.title, href=f"#{section.anchor}")) for section in sections]
     body = (
         tag("a", "Skip to the report", href="#report", class_="skip"),
-        tag("header", tag("h1", title), lead),
         tag("nav", tag("ul", *links), aria_label="Sections"),
+        tag("header", tag("h1", title), lead),
         tag("main", *map(_section, sections), id="report", tabindex=-1),
         tag("footer", paragraph(f"Written by guardtui {__version__}.")),
         Markup(f"<script>{script}</script>"),

@@ -1,1 +1,1 @@
-"""The embedded scanner: offline, by semantic similarity. A proxy, never the cloud's verdict."""
+"""The embedded scanner: offline, by semantic similarity. A stand-in, never the cloud's verdict."""

@@ -78,7 +78,7 @@ class EffectList(EditList[Effect]):
 
 def effect_line(effect: Effect) -> Text:
     """Return the effect of a part in one line, measured by leaving it out."""
-    sign, style = delta(effect.coverage_change)
+    sign, style = delta(effect.coverage_change, "no change")
     line = Text()
     line.append(f"{sign:<9}", style)
     line.append(f" {display_text(effect.sentence)}")

@@ -9,12 +9,10 @@ from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import polars as pl
 from rich.text import Text
 from textual.binding import Binding
 
 from guardtui.advice.objective import CONFIDENCE
-from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import SearchProgress, SearchResult
 from guardtui.app.advice.idea_advice import IdeaAdvice
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
@@ -28,10 +26,11 @@ from guardtui.domain.figures import capitalized, count_text, rate_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
+from guardtui.scanners.base import ScannerError
 from guardtui.tui.advice.edit_list import EditList
+from guardtui.tui.advice.edit_preview import EditPreviewPage
 from guardtui.tui.advice.running import RunningDialog, search_text
 from guardtui.tui.editor.definition_diff import difference_text
-from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
@@ -48,9 +47,6 @@ LATER = "edits are measured once the prompts are embedded and no scan is under w
 BUDGET = 60.0
 """Maximum seconds of a search."""
 
-_ROWS = 100
-"""Maximum number of listed prompts of each kind for an edit."""
-_SHOWN = 100
 
 _ENDED = {
     "stopped": "stopped",
@@ -72,6 +68,10 @@ _EXPLAINED = {
         "The edits are measured on the guardrail itself, against the current definition, prompt by "
         "prompt, and only as long as their effect is open. The number of calls is asked first, and "
         "an edit is offered for keeping if the guardrail's own verdicts show that it helps.\n"
+    ),
+    IdeaKind.MISTAKES: (
+        "In the results, w on a mistake says why the prompt is judged so, and which edits of the "
+        "examples would correct it; e makes a missed prompt an example.\n"
     ),
     IdeaKind.WORDINGS: (
         "The model is shown the definition and at most half of the mistakes, in one call. Its "
@@ -95,25 +95,25 @@ Choice: TypeAlias = tuple[Wish, Idea | None]
 
 
 class IdeasPage(EditList[Choice]):
-    """All ideas, best first; `prompts` are the texts of the prompt set, String [N]."""
+    """All ideas, best first."""
 
     BINDINGS = [
+        Binding("p,right", f"answer({Wish.TAKE.value!r})", "Preview it"),
         Binding("d,delete", f"answer({Wish.DISCARD.value!r})", "Discard it"),
-        Binding("r", "rows", "Its prompts"),
         Binding("s", f"answer({Wish.SEARCH.value!r})", "Search for more"),
         Binding("w", f"answer({Wish.WORDINGS.value!r})", "Own wordings or a model's"),
     ]
 
     TITLE_TEXT = "Ideas"
-    KEYS_TEXT = "Enter takes · d discards · r its prompts · s search · w wordings · Esc"
+    KEYS_TEXT = "Enter previews · d discards · s searches · w wordings · Esc"
 
     help_pane = "ideas"
 
-    def __init__(self, ideas: Ideas, prompts: pl.Series) -> None:
+    def __init__(self, ideas: Ideas) -> None:
         super().__init__(
             [((Wish.TAKE, idea), idea_line(idea)) for idea in ideas.ranked], notes_of(ideas)
         )
-        self._ideas, self._prompts = ideas, prompts
+        self._ideas = ideas
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -131,14 +131,6 @@ class IdeasPage(EditList[Choice]):
     def action_answer(self, wish: str) -> None:
         self.dismiss((Wish(wish), self._idea))
 
-    def action_rows(self) -> None:
-        """Show the prompts that the highlighted edit fixes and breaks."""
-        idea = self._idea
-        if idea is None or idea.proposal is None:
-            return
-        text = rows_text(idea.proposal, self._prompts)
-        self.app.push_screen(TextPage("Prompts that would change", text, "changed_prompts"))
-
 
 def notes_of(ideas: Ideas) -> list[str]:
     """Return how the ideas were measured."""
@@ -150,7 +142,7 @@ def notes_of(ideas: Ideas) -> list[str]:
         f"({_ENDED[result.ended]}), on {result.before.total} prompts: {result.rows.source}.",
         f"Gains of coverage are those on prompts that had no part in the choice, with "
         f"{CONFIDENCE:.0%} intervals for as many other prompts: likely if these prompts confirm "
-        "them, without this word if the interval is above 0 too. An unproven guess is half of what "
+        "them, without this word if the interval is above 0 too. A guess is half of what "
         "they show.",
         *result.rows.notes,
         *ideas.notes,
@@ -176,13 +168,14 @@ def idea_text(current: Topic, idea: Idea) -> Text:
     """Return an idea in full, an edit with its changes word by word."""
     proposal = idea.proposal
     if proposal is None:
-        return Text(f"{idea.detail}\n" if idea.detail else _EXPLAINED[idea.kind])
+        parts = filter(None, (idea.detail, _EXPLAINED.get(idea.kind, "")))
+        return Text("\n".join(parts))
     expected = " on other prompts" if proposal.gain.likely else ""
     text = Text(f"Coverage {proposal.gain_text}{expected}.\n")
     if proposal.forecast is not None:
         text.append(f"{capitalized(proposal.forecast.text)}.\n")
     elif not proposal.gain.likely:
-        text.append("A scan of your guardrail would decide, or more labels.\n")
+        text.append("A scan of your guardrail decides.\n")
     text.append(
         f"On the prompts it was chosen on {rate_text(proposal.before.coverage)} → "
         f"{rate_text(proposal.after.coverage)}, "
@@ -207,23 +200,6 @@ def idea_text(current: Topic, idea: Idea) -> Text:
     return text
 
 
-def rows_text(proposal: Proposal, prompts: pl.Series) -> Text:
-    """Return the prompts that an edit fixes and breaks, and those left out of its figures."""
-    text = Text()
-    groups = (
-        ("Regressions", proposal.regressions),
-        ("Fixes", proposal.fixes),
-        ("Left out of the figures: used by the definition or the edit", proposal.left_out),
-    )
-    for title, rows in groups:
-        text.append(f"{title} {len(rows)}\n", "bold")
-        for row in rows[:_ROWS].tolist():
-            text.append(f"  {display_start(prompts[row], _SHOWN)}\n")
-        if len(rows) > _ROWS:
-            text.append(f"  and {len(rows) - _ROWS} more\n", "$text-muted")
-    return text
-
-
 class IdeaFeature:
     """Shows the best idea in a line and all on a page, and takes one."""
 
@@ -237,6 +213,7 @@ class IdeaFeature:
             "take_idea": window.action(self.take_best),
             "ideas": window.action(self.choose),
         }
+        self._line.use_actions(self.actions["ideas"], self.actions["take_idea"])
 
     @property
     def _advice(self) -> IdeaAdvice:
@@ -262,7 +239,7 @@ class IdeaFeature:
         menu = first_key("open_menu", keymap)
         take, more = (menu_path(action_named(name)) for name in ("take_idea", "ideas"))
         short = f"{menu} {' '.join(take)}"
-        keys = f"{short} take · {' '.join(more)} more", short
+        keys = f"{short} take · {' '.join(more)} ideas", short
         self._known_keys = dict(keymap), keys
         return keys
 
@@ -282,7 +259,7 @@ class IdeaFeature:
         elif ideas.best is None:
             self._window.notify(f"{ideas.note}.")
         else:
-            await self._take(ideas, ideas.best)
+            await self._take(ideas.best)
 
     async def choose(self) -> None:
         """Show the page until an idea is taken or it is closed."""
@@ -292,14 +269,14 @@ class IdeaFeature:
             except RefinementError as error:
                 self._say(error)
                 return
-            prompts = self._services.workspace.prompts.prompts
-            choice = await self._window.show(IdeasPage(ideas, prompts))
+            choice = await self._window.show(IdeasPage(ideas))
             if choice is None:
                 return
             wish, idea = choice
             if wish is Wish.TAKE and idea is not None:
-                await self._take(ideas, idea)
-                return
+                if await self._take(idea):
+                    return
+                continue
             try:
                 await self._more(wish, idea)
             except GuardtuiError as error:
@@ -324,13 +301,17 @@ class IdeaFeature:
             self._say(dialog.problem)
         return result
 
-    async def _take(self, ideas: Ideas, idea: Idea) -> None:
+    async def _take(self, idea: Idea) -> bool:
+        """Take an idea, an edit after its preview; return False if the author goes back."""
         if idea.proposal is not None:
-            await self._advice.take(ideas.topic, idea.proposal)
-        elif idea.kind is IdeaKind.CHECK:
+            return await self.preview(idea.proposal.topic)
+        if idea.kind is IdeaKind.CHECK:
             self._window.perform("check_flips")
         elif idea.kind is IdeaKind.EXPERIMENT:
             self._window.perform("experiment")
+        elif idea.kind is IdeaKind.MISTAKES:
+            self._window.panes.show("results")
+            self._window.perform("explain_mistake")
         elif idea.kind is IdeaKind.LABEL and self._services.state.prompts.waiting:
             self._window.perform("label(True)")
         elif idea.kind is IdeaKind.LABEL:
@@ -348,6 +329,20 @@ class IdeaFeature:
         else:
             self._window.panes.show("results")
             self._window.notify("i in the results adds a prompt.")
+        return True
+
+    async def preview(self, topic: Topic) -> bool:
+        """Preview an edited definition; return whether the author takes it."""
+        try:
+            with self._services.store.step("measures the edit …"):
+                preview = await self._services.previews.measure(topic)
+        except ScannerError as error:
+            self._say(error)
+            return False
+        taken = bool(await self._window.show(EditPreviewPage(preview)))
+        if taken:
+            await self._services.previews.take(preview)
+        return taken
 
     # --- the search -----------------------------------------------------------------------
 

@@ -91,6 +91,6 @@ def search_text(now: SearchProgress) -> Text:
     text = Text(f"{bar} {now.seconds:.0f} of {now.budget:.0f} s\n")
     text.append(f"{now.measured} definitions measured, {now.edits} edits deep, ")
     text.append(f"{now.width} pursued at once\n")
-    sign, style = delta(now.gain)
+    sign, style = delta(now.gain, "none")
     text.append("best gain so far, before the correction for chance: ").append(f"{sign}\n", style)
     return text

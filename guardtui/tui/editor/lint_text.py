@@ -24,10 +24,12 @@ def lint_line(advice: Advice, cells: int, *, pending: bool = False) -> Text:
     lines = []
     if advice.code == NO_EFFECT:
         return _cut(Text(f"⚠ {advice.brief}", "bold $text-warning"), cells)
-    sign, style = ("…" if pending else "n/a", "$text-muted")
-    if removal is not None:
-        sign, style = delta(removal.change)
-        sign = sign or "n/a"
+    known = removal is not None and removal.change is not None
+    if not known and not pending:
+        return _cut(Text(f"• {advice.brief}"), cells)
+    sign, style = "…", "$text-muted"
+    if removal is not None and known:
+        sign, style = delta(removal.change, "no change")
         full = Text("• ", "$text-warning").append(f"{advice.brief} · ", "$foreground")
         full.append(
             f"without: coverage {rate_text(removal.before.coverage)} → "
@@ -79,7 +81,7 @@ def advice_text(
         if removal is None:
             text.append("n/a", "$text-muted").append("  (could not be measured)\n")
         else:
-            sign, style = delta(removal.change)
+            sign, style = delta(removal.change, "no change")
             text.append(f"coverage {rate_text(removal.before.coverage)} {before} → ")
             text.append(f"{rate_text(removal.after.coverage)} {after}  ")
             text.append(sign or "n/a", style)
@@ -97,7 +99,7 @@ def advice_text(
         )
     measured = f"Measured by the embedded engine ({engine}) on all {prompts} labelled prompts, "
     text.append(
-        f"{measured}each cause removed by itself. It is a proxy: a remote guardrail may answer "
+        f"{measured}each cause removed by itself. It is a stand-in: your guardrail may answer "
         "otherwise.",
         "$text-muted",
     )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
 from textual.content import Content
 from textual.events import Click
-from textual.message import Message
 from textual.widget import Widget
 
 from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.registry.actions import NEXT, bindings
 
 if TYPE_CHECKING:
     from guardtui.app.advice.ideas import Idea, Ideas
@@ -21,19 +23,40 @@ _READABLE = 40  # columns of the step for which longer keys give way to shorter 
 _LEAST = 20  # least columns of the step; for these its keys and its gain give way
 
 
+LOADING = "loading the engine, a quick stand-in for your guardrail …"
+_TURNS = "-\\|/"
+_TURN = 0.25  # seconds
+
+
 class NextLine(Widget, can_focus=False):
-    """Draws the best idea with its figures and its keys."""
+    """Draws the best idea with its figures and its keys; focused, it opens the ideas.
+
+    It can have the focus once `use_actions` was called.
+    """
 
     DEFAULT_CSS = "NextLine { height: 1; padding: 0 2; background: $boost; }"
-
-    class Chosen(Message):
-        """The line was clicked."""
+    BINDINGS = bindings(NEXT)
+    help_pane = "next"
 
     def __init__(self) -> None:
         super().__init__(id="next")
         self._ideas: Ideas | None = None
         self._keys: tuple[str, ...] = ()
-        self._pending = ""
+        self._pending = LOADING
+        self._open: Callable[[], object] = lambda: None
+        self._preview: Callable[[], object] = lambda: None
+        self.auto_refresh = _TURN
+
+    def use_actions(self, opened: Callable[[], object], preview: Callable[[], object]) -> None:
+        """Call these to open the ideas, and to preview the one that is shown."""
+        self._open, self._preview = opened, preview
+        self.can_focus = True
+
+    def action_open_ideas(self) -> None:
+        self._open()
+
+    def action_preview_idea(self) -> None:
+        self._preview()
 
     def show(
         self,
@@ -49,28 +72,29 @@ class NextLine(Widget, can_focus=False):
         shown = (ideas, keys, pending)
         if shown != (self._ideas, self._keys, self._pending):
             self._ideas, self._keys, self._pending = shown
+            # Something moves while the author waits.
+            self.auto_refresh = None if ideas is not None or not pending else _TURN
             self.refresh()
 
     @property
     def text(self) -> str:
         """The text of the line, uncut."""
-        best = None if self._ideas is None else self._ideas.best
-        if best is not None:
-            return best.line
-        return self._pending if self._ideas is None else self._ideas.note
+        return self._pending if self._ideas is None else self._ideas.next_step
 
     def render(self) -> Content:
         return themed(self._line(self.size.width))
 
     def _line(self, width: int) -> Text:
-        line = Text(_LABEL, no_wrap=True)
+        line = Text("▸ " if self.has_focus else "", no_wrap=True).append(_LABEL)
         line.stylize("bold $text-accent")
         best = None if self._ideas is None else self._ideas.best
         if best is None:
+            if self.auto_refresh is not None and self.app.animation_level != "none":
+                line.append(f"{_TURNS[int(time.monotonic() / _TURN) % len(_TURNS)]} ", "bold")
             line.append(self.text, "$text-muted")
             line.truncate(width, overflow="ellipsis")
             return line
-        room = width - cell_len(_LABEL)
+        room = width - line.cell_len
         gain = self._fitting_figures(best, room)
         room -= cell_len(gain)
         keys = self._fitting_keys(room, cell_len(best.text))
@@ -104,4 +128,10 @@ class NextLine(Widget, can_focus=False):
 
     def on_click(self, event: Click) -> None:
         event.stop()
-        self.post_message(self.Chosen())
+        self._open()
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()

@@ -27,7 +27,7 @@ from guardtui.tui.editor.field import (
     difference_line,
     example_differences,
 )
-from guardtui.tui.editor.lint_lines import LintLines
+from guardtui.tui.editor.lint_line import LintLine
 from guardtui.tui.kit.inert import Label
 from guardtui.tui.messages import TopicEdited
 from guardtui.tui.registry.actions import EDITOR, bindings
@@ -74,7 +74,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self._differences: dict[str, FieldDifference] = {}
         self._baseline: Topic | None = None
         self._notes: list[str] = []
-        self.lint = LintLines()
+        self.lint = LintLine()
         self._last_field: TopicField | None = None
         # The field's text for each text it was set to: other line breaks become line feeds, which
         # must not count as an edit.
@@ -130,7 +130,6 @@ class TopicEditor(VerticalScroll, can_focus=False):
         self._fields[1 if missing else 0].focus()
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self.lint.fit)
         self.call_after_refresh(self._keep_in_sight)
 
     def on_topic_field_cursor_moved(self, event: TopicField.CursorMoved) -> None:
@@ -358,7 +357,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
         if used > limit:
             shown = f"{used - limit} over"
         elif used >= NEAR * limit:
-            shown = f"▲{shown}"
+            shown = f"!{shown}"
         wider = len(shown) > COUNTER_CELLS or counter.has_class("over")
         counter.update(shown, layout=wider)
         counter.set_class(used > limit, "over")

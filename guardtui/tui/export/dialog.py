@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.widgets import Button, Input
 from textual.widgets.option_list import Option
 
-from guardtui.app.reporting import ExistsError, MakeReport, ReportRequest, ReportSubject
+from guardtui.app.reporting import MakeReport, ReportRequest, ReportSubject
 from guardtui.app.services import Services
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.text import display_text
@@ -23,7 +23,6 @@ from guardtui.files.free_name import free_name, names_in
 from guardtui.reports.formats import VARIANTS, format_of, report_formats
 from guardtui.session.store import StoreError
 from guardtui.tui.inputs.fields import LineInput, ToggleButton
-from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.kit.inert import Label, OptionList, Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
@@ -332,29 +331,17 @@ class ExportFeature:
         return (remembered if isinstance(remembered, str) else USUAL), variant is True
 
     async def _write(self, dialog: ExportDialog, make: MakeReport, request: ReportRequest) -> None:
-        reporting = self._services.reporting
         try:
-            target = reporting.target(request.name)
-            try:
-                await asyncio.to_thread(reporting.write, make, request, target)
-            except ExistsError as exists:
-                text = f"{exists}\n\nOverwrite it? Its content is lost."
-                if not await self._window.show(ConfirmDialog(text, "Write over it", "No")):
-                    dialog.left()
-                    return
-                await asyncio.to_thread(reporting.write, make, request, target, overwrite=True)
+            target = await self._services.reporting.deliver(make, request)
         except GuardtuiError as problem:
             self._failed(dialog, str(problem))
-        except Exception as error:  # noqa: BLE001 - a writer may be a plugin
-            self._failed(
-                dialog,
-                f"the report could not be made ({type(error).__name__}): nothing was written",
-            )
+            return
+        if target is None:
+            dialog.left()
         else:
-            self._written(dialog, request)
+            self._written(dialog, request, target)
 
-    def _written(self, dialog: ExportDialog, request: ReportRequest) -> None:
-        target = self._services.reporting.target(request.name)
+    def _written(self, dialog: ExportDialog, request: ReportRequest, target: Path) -> None:
         with contextlib.suppress(StoreError):
             self._services.workspace.store.update_settings(
                 {SETTING: request.format, VARIANT_SETTING: request.variant}

@@ -192,5 +192,5 @@ class TrustFeature:
                 "threshold_source": source,
             }
         )
-        self._window.notify(f"Threshold {threshold_text(threshold)}, {source}: for previews.")
+        self._window.notify(f"Threshold {threshold_text(threshold)}, {source}: for the engine.")
         services.preview.request()

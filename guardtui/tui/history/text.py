@@ -56,7 +56,7 @@ _COLUMNS = (
     _Column("TPR", 6, 64),
     _Column("TNR", 6, 64),
     _Column("guardrail", 10, 96),
-    _Column("time", 12),
+    _Column("time", 12, 60),
     _Column("zone", 6, 72),
 )
 
@@ -273,7 +273,7 @@ def _rates(
         else:
             change = None if then is None or now is None else now - then
             interval = None
-        sign, style = delta(change)
+        sign, style = delta(change, "same")
         text.append(f"{_TITLES[name]:<10}{rate_text(then):<7}{rate_text(now):<7}")
         text.append(f"{sign:<9}", style)
         if interval is not None:

@@ -57,13 +57,8 @@ class AnswersDialog(Modal[str | None]):
                 with VerticalScroll(classes="scrolled"):
                     yield Static(themed(self._body))
             with Horizontal(classes="buttons"):
-                for index, (key, name, words) in enumerate(self._answers):
-                    yield Button(
-                        Text(f"{words} ({key})"),
-                        id=name,
-                        variant="default" if index else "primary",
-                        compact=True,
-                    )
+                for key, name, words in self._answers:
+                    yield Button(Text(f"{words} ({key})"), id=name, compact=True)
                 yield Button(Text(f"{self._no} (Esc)"), id="no", compact=True)
 
     def on_mount(self) -> None:

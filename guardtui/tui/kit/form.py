@@ -102,7 +102,7 @@ class FormDialog(Modal[ScreenResultType]):
             yield from self.fields()
             yield self.problem
             with Horizontal(classes="buttons"):
-                yield Button(Text(self._yes), id="yes", variant="primary", compact=True)
+                yield Button(Text(self._yes), id="yes", compact=True)
                 yield from self.more_buttons()
                 if self._no:
                     yield Button(Text(self._no), id="no", compact=True)

@@ -19,6 +19,8 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
 from guardtui.domain.inbox import InboxPrompt
 from guardtui.domain.text import display_start, display_text
+from guardtui.domain.topic import Topic
+from guardtui.scanners.base import Progress, Report
 from guardtui.tui.inputs.fields import LineInput
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.kit.inert import Static
@@ -36,6 +38,7 @@ _KEYS = (
 _SHOWN = 40  # characters of names and reasons
 _FRAME = 8  # cells beside the keys
 _READING = "Reading the inbox …"
+_POLL_EVERY = 0.1
 _DONE = "No prompt is left here."
 
 
@@ -58,10 +61,11 @@ class LabelScreen(Modal[None]):
 
     help_pane = "label"
 
-    def __init__(self, name: str, begin: Callable[[], Awaitable[Sitting | None]]) -> None:
-        """`name` is that of the topic; `begin` opens the inbox, and raises GuardtuiError."""
+    def __init__(self, topic: Topic, begin: Callable[[Report], Awaitable[Sitting | None]]) -> None:
+        """`begin` opens the inbox, reports how far that is, and raises GuardtuiError."""
         super().__init__()
-        self._topic, self._begin_sitting = name, begin
+        self._topic, self._begin_sitting = topic, begin
+        self._progress: Progress | None = None
         self.sitting: Sitting | None = None
         self.prompt: InboxPrompt | None = None
         """The prompt that is shown and waits for an answer."""
@@ -77,7 +81,7 @@ class LabelScreen(Modal[None]):
         self._before = Static("", id="label-before")
 
     def compose(self) -> ComposeResult:
-        self._page.border_title = Text(f"Label: {display_start(self._topic, 40)}").plain
+        self._page.border_title = Text(f"Label: {display_start(self._topic.name, 40)}").plain
         with self._page:
             yield self._line
             with self._scroll:
@@ -97,14 +101,25 @@ class LabelScreen(Modal[None]):
 
     # --- the next prompt ------------------------------------------------------------------
 
+    def _hear(self, progress: Progress) -> None:
+        self._progress = progress  # in another thread
+
+    def _show_progress(self) -> None:
+        if (now := self._progress) is not None:
+            self._shown.update(f"{_READING} {now.phase}: {now.done:,} of {now.total:,}")
+
     @work(group="label")
     async def _begin(self) -> None:
+        self._show_line("")
+        timer = self.set_interval(_POLL_EVERY, self._show_progress)
         try:
-            self.sitting = await self._begin_sitting()
+            self.sitting = await self._begin_sitting(self._hear)
         except GuardtuiError as problem:
             self._shown.update("")
             self._say(str(problem))
             return
+        finally:
+            timer.stop()
         if self.sitting is None:
             self.dismiss_when_active(None)
             return
@@ -141,20 +156,24 @@ class LabelScreen(Modal[None]):
         self._draw_frame()
 
     async def _draw_line(self, sitting: Sitting) -> None:
-        """Show what the next labels are for; working that out delays no prompt."""
-        work_out = await self._turn(sitting.line)
-        line = await asyncio.to_thread(work_out)
-        drift = "" if self._standing is None else self._standing.drift
-        text = Text(display_text(line), "bold")
-        if drift:
-            text.append(f"\n{drift}", "not bold $text-warning")
+        """Show what the next labels are for."""
+        self._show_line(await self._turn(sitting.line))
+
+    def _show_line(self, line: str) -> None:
+        """Show the topic, and what the labels are for."""
+        room = self.size.width - 2 * _FRAME
+        text = Text("topic  ", "$text-muted")
+        text.append(display_start(self._topic.description, room)).append("\n")
+        text.append(display_text(line, newlines=True), "bold")
+        if self._standing is not None and self._standing.drift:
+            text.append(f"\n{self._standing.drift}", "$text-warning")
         self._line.update(themed(text))
 
     def _draw_frame(self) -> None:
         sitting, standing = self.sitting, self._standing
         if sitting is None or standing is None:
             return
-        name = display_start(self._topic, max(10, self.size.width - 60))
+        name = display_start(self._topic.name, max(10, self.size.width - 60))
         given = f"{len(sitting.given):,} given now"
         self._page.border_title = Text(
             f"Label: {name} · {standing.waiting:,} wait · {standing.labelled:,} labelled · {given}"
@@ -269,7 +288,7 @@ class LabelScreen(Modal[None]):
         for problem in problems:
             if isinstance(problem, InboxError):
                 self.notify(str(problem), severity="warning")
-        kept = [one for one in problems if not isinstance(one, InboxError)]
+        kept = [problem for problem in problems if not isinstance(problem, InboxError)]
         if kept:
             count = count_text(sitting.unwritten, "answer")
             self._say(
@@ -313,11 +332,16 @@ def _given_text(given: Given, characters: int) -> Text:
         text.append(f" ({display_start(given.reason, _SHOWN)})", "$text-muted")
     for verdict in given.verdicts:
         text.append(f"\n        {display_start(verdict.who, _SHOWN)} said ", "$text-muted")
-        said = Answer.BELONGS if verdict.belongs else Answer.DOES_NOT_BELONG
-        text.append(said.value)
+        if verdict.belongs is None:
+            text.append("both, on different occasions")
+        else:
+            said = Answer.BELONGS if verdict.belongs else Answer.DOES_NOT_BELONG
+            text.append(said.value)
         if verdict.score is not None:
             text.append(f", score {verdict.score:.2f}", "$text-muted")
-        if given.answer.label is not None:
+        if given.answer.label is not None and verdict.belongs is not None:
             right = given.answer.label is verdict.belongs
             text.append(*((" ✓", "$text-success") if right else (" ✗", "$text-error")))
+        if verdict.definition:
+            text.append(f" ({verdict.definition})", "$text-muted")
     return text

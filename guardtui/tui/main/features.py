@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from guardtui.app.services import Services
 from guardtui.tui.advice.ideas import IdeaFeature
+from guardtui.tui.advice.mistake import MistakeFeature
 from guardtui.tui.airs.feature import AirsTopicsFeature
 from guardtui.tui.editor.feature import DefinitionFeature
 from guardtui.tui.experiments.feature import ExperimentFeature
@@ -36,7 +37,7 @@ ON_DEMAND = {
     "export": "export.dialog:ExportFeature",
     "add_log": "labels.feature:LabelFeature",
     "companions": "topics.companions:CompanionsFeature",
-    "draft_near_misses": "labels.drafts:DraftFeature",
+    "draft_near_misses": "labels.feature:LabelFeature",
     "label": "labels.feature:LabelFeature",
     "new_topic": "topics.open_topic:TopicsFeature",
     "open_topic": "topics.open_topic:TopicsFeature",
@@ -77,6 +78,7 @@ class Features:
         self.scanning = ScanFeature(services, window, guardrail)
         self.experiments = ExperimentFeature(services, window, guardrail)
         self.tour = TourFeature(window)
+        ideas = IdeaFeature(services, window)
         self.loaded: dict[str, Feature] = {}
         """Features of `ON_DEMAND` that were needed so far, by their entry."""
         at_start: Sequence[Feature] = (
@@ -92,7 +94,8 @@ class Features:
             AirsTopicsFeature(services, window),
             self.files,
             PromptFeature(services, window, self.definition, self.rows),
-            IdeaFeature(services, window),
+            ideas,
+            MistakeFeature(services, window, ideas.preview),
             self.tour,
             ToolsFeature(window),
         )

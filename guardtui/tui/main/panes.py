@@ -30,19 +30,24 @@ if TYPE_CHECKING:
 SMALLEST = (40, 15)
 """Columns and lines of the smallest usable screen."""
 
-BREAKPOINTS = (
-    [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-medium"), (120, "-wide"), (160, "-broad")],
-    [(0, "-flat"), (SMALLEST[1], "-short"), (30, "-tall"), (36, "-high")],
+LAYOUTS = (
+    ((160, 30), "-broad"),
+    ((120, 36), "-full"),
+    ((100, 36), "-half"),
+    ((SMALLEST[0], 24), "-low"),
+    (SMALLEST, "-small"),
+    ((0, 0), "-tiny"),
 )
-"""Classes of the screen by its columns and by its lines.
+"""The least columns and lines of each layout, the best first, and its class of the screen.
 
-Narrow or short: one pane at a time. Medium or only tall: Topic or Metrics above the results, over
-the whole width. Wide and high: both, side by side. Broad: history, categories and detail beside the
-results as well.
+Broad: Topic and Metrics side by side above the results, and beside these detail, history and
+categories. Full: without history and categories, the detail below the results. Half: Topic or
+Metrics above the results and the detail, over the whole width. Low: the results and the detail
+alone, or below Topic or Metrics as many results as fit. Small: one pane at a time. Tiny: a hint.
 """
 
 STACKED = ("editor", "metrics", "results")
-"""Panes of which a small screen shows one; the detail lies below the results."""
+"""Panes of which a small screen shows one whole; the detail lies below the results."""
 
 SIDE = ("detail", "history", "categories")
 """Panes beside the results of a broad screen; a smaller one has the detail below them."""
@@ -59,15 +64,11 @@ class _Outline(Static):
         self.border_title = self.heading = name.capitalize()
 
 
-def classes_for(size: Size) -> list[str]:
-    """Return the classes of a screen of this size, to set them before it is drawn.
-
-    Textual sets them once the screen has been styled, and then styles every widget again.
-    """
-    return [
-        max((least, name) for least, name in names if least <= cells)[1]
-        for names, cells in zip(BREAKPOINTS, size, strict=True)
-    ]
+def layout_for(size: Size) -> str:
+    """Return the class of the layout for a screen of this size."""
+    return next(
+        name for (columns, lines), name in LAYOUTS if size.width >= columns and size.height >= lines
+    )
 
 
 class Panes:
@@ -144,10 +145,15 @@ class Panes:
         """Add a widget above the footer."""
         await self._screen.mount(widget, before=self._screen.query_one(FittingFooter))
 
-    def set_classes(self, *, touring: bool, alone: bool) -> None:
-        """Make room for the tour's box; with `alone` the results get the room of the detail too."""
+    def fit(self) -> None:
+        """Lay the panes out for the size of the app, before they are drawn in it."""
+        layout = layout_for(self._screen.app.size)
+        classes = {name: name == layout for _, name in LAYOUTS}
+        self._screen.update_classes(classes, animate=False)
+
+    def set_touring(self, touring: bool) -> None:
+        """Make room for the tour's box, or no longer."""
         self._screen.set_class(touring, "-touring")
-        self._screen.set_class(alone, "-touring-alone")
 
     def named(self, name: str) -> Widget:
         """Return the pane of this name, or its outline."""
@@ -162,17 +168,17 @@ class Panes:
     @property
     def side_by_side(self) -> bool:
         """Whether there is room for all panes."""
-        return self.broad or (self._has("-wide") and self._has("-high"))
+        return self._has("-full", "-broad")
 
     @property
     def broad(self) -> bool:
         """Whether there is room for history and categories beside the results."""
-        return self._has("-broad") and self._has("-tall", "-high")
+        return self._has("-broad")
 
     @property
     def stacked(self) -> bool:
-        """Whether one pane is shown at a time, with the detail below the results."""
-        return self._has("-narrow", "-short", "-tiny", "-flat")
+        """Whether the detail is shown with the results only, and no other pane above them."""
+        return self._has("-low", "-small", "-tiny")
 
     @property
     def shown(self) -> str:
@@ -180,7 +186,12 @@ class Panes:
         return next((name for name in STACKED if self._screen.has_class(f"-pane-{name}")), "editor")
 
     def mark_focus(self) -> None:
-        """Mark the title of the focused pane; colour alone is not enough."""
+        """Mark the title of the focused pane; colour alone is not enough.
+
+        A small screen shows it whole, even if Tab or a click went there.
+        """
+        if self.stacked and self._pane_in_focus in STACKED:
+            self._bring_forward(self._pane_in_focus)
         if self.zoomed and self._pane_in_focus not in ("", self.zoomed):
             self._zoom(self._pane_in_focus)
         for pane in map(self.named, (*STACKED, *SIDE)):
@@ -245,11 +256,13 @@ class Panes:
             self._screen.set_class(pane == name, f"-zoom-{pane}")
         self._screen.set_class(bool(name), "-zoomed")
 
+    def _bring_forward(self, name: str) -> None:
+        for stacked in STACKED:
+            self._screen.set_class(stacked == name, f"-pane-{stacked}")
+
     def show(self, name: str, *, keep_focus: bool = False) -> None:
         """Show a pane and focus it; with `keep_focus` only if it does not have the focus."""
-        in_sight = "results" if name in SIDE else name
-        for stacked in STACKED:
-            self._screen.set_class(stacked == in_sight, f"-pane-{stacked}")
+        self._bring_forward("results" if name in SIDE else name)
         if self.zoomed:
             self._zoom(name)
         pane = self.named(name)

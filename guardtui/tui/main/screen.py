@@ -24,7 +24,7 @@ from guardtui.session.store import StoreError
 from guardtui.tui import messages
 from guardtui.tui.base_app import BaseApp
 from guardtui.tui.main.key_hints import hint_of
-from guardtui.tui.main.panes import BREAKPOINTS, Panes, classes_for
+from guardtui.tui.main.panes import Panes, layout_for
 from guardtui.tui.main.window import Window
 from guardtui.tui.registry.actions import SCREEN, call_of, performed
 
@@ -84,7 +84,6 @@ class MainScreen(Screen[None]):
         # After the pane itself has nothing left to close.
         Binding("escape", "unzoom", "Back from the zoom", show=False),
     ]
-    HORIZONTAL_BREAKPOINTS, VERTICAL_BREAKPOINTS = BREAKPOINTS
 
     def __init__(self, opening: Opening, config: Config, greeting: Greeting | None = None) -> None:
         super().__init__(classes="-pane-editor")
@@ -148,7 +147,7 @@ class MainScreen(Screen[None]):
                 return action not in ("quit", call_of("quit"))
 
     def compose(self) -> ComposeResult:
-        self.add_class(*classes_for(self.app.size), update=False)
+        self.add_class(layout_for(self.app.size), update=False)
         yield from self.panes.compose()
 
     def use_config(self, config: Config) -> None:
@@ -300,7 +299,7 @@ class MainScreen(Screen[None]):
             self._loaded.tour.turn()
         elif self._greeting is Greeting.HINT:
             keys = self.window.first_key("tour")
-            self.notify(f"New here? {keys} starts a tour of six steps, F1 explains a pane.")
+            self.notify(f"New here? {keys} starts a tour of five steps, F1 explains a pane.")
         elif self._greeting is Greeting.TOPICS:
             key = self.window.first_key("open_menu")
             self.notify(f"Several topics are in this folder: {key} f t lists them.")
@@ -315,8 +314,10 @@ class MainScreen(Screen[None]):
             self.app.exit(0)
             return
         workspace = self.services.workspace
+        from rich.text import Text
+
+        from guardtui.app.leaving import exit_report
         from guardtui.app.ports import Confirm
-        from guardtui.tui.main.exit_report import exit_report
 
         await self.services.editing.finish_typing()
         await self.services.experiments.finish()
@@ -332,7 +333,7 @@ class MainScreen(Screen[None]):
             if not await self.window.ask(question):
                 return
         await self.services.engine.close()
-        self.app.exit(0, message=exit_report(workspace, self.state))
+        self.app.exit(0, message=Text(exit_report(workspace, self.state)))
 
     def terminate(self, code: int) -> None:
         """Quit at once on a signal; the draft is saved first."""
@@ -357,7 +358,7 @@ class MainScreen(Screen[None]):
         now = self._opening.now
         if not isinstance(now, FirstLook) or not now.drafted:
             return None
-        from guardtui.tui.main.exit_report import edits_kept
+        from guardtui.app.leaving import edits_kept
 
         return edits_kept(now.path)
 
@@ -375,7 +376,6 @@ class MainScreen(Screen[None]):
     @on(messages.ResultsViewChanged)
     def view_changed(self, event: messages.ResultsViewChanged) -> None:
         self._loaded.rows.build(event.view)
-        self._loaded.tour.filtered()
 
     def on_frame_table_row_selected(self, event: FrameTable.RowSelected) -> None:
         self._loaded.rows.show_detail(event.row_id)
@@ -399,6 +399,7 @@ class MainScreen(Screen[None]):
         self._loaded.tour.pressed(event.button.id)
 
     def on_resize(self) -> None:
+        self.panes.fit()
         if self.features is not None:
             self.features.header.draw()
             self.window.later(self.features.side.draw)

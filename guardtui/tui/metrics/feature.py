@@ -7,17 +7,14 @@ from collections.abc import Iterator, Mapping
 from rich.cells import cell_len
 from rich.text import Text
 
-from guardtui.advice.judgement import judge
+from guardtui.app.leaving import prompt_count_text
 from guardtui.app.scan.record import is_recorded
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import DECISION
 from guardtui.domain.text import display_start, display_text
-from guardtui.scanners.models.decision import THRESHOLD
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
-from guardtui.tui.main.prompt_count import prompt_count_text
 from guardtui.tui.main.window import Window
 from guardtui.tui.metrics.pane import Dashboard, badge_style, badge_text, summary
 
@@ -146,14 +143,7 @@ class MetricsFeature:
         return Dashboard(
             state,
             evaluation,
-            judge(
-                evaluation,
-                state.comparison,
-                number,
-                discards=session.discards_in_a_row,
-                partial=state.partial,
-                forecast=state.forecast,
-            ),
+            self._services.judgement(state, evaluation),
             baseline=number,
             history=[one.evaluation.metrics.coverage for one in session.comparable],
             best=None if best is None else best.number,
@@ -162,16 +152,6 @@ class MetricsFeature:
             discards=session.discards_in_a_row,
             changes=workspace.changes,
             recorded=is_recorded(session, evaluation),
-            shipped=self._shipped(evaluation),
             sample="" if workspace.sample is None else workspace.sample.text,
             proportional=workspace.sample is None or workspace.sample.proportional,
         )
-
-    def _shipped(self, evaluation: Evaluation) -> float | None:
-        """Return the default threshold of the scanner; None for a scanner without thresholds."""
-        settings = evaluation.settings
-        if settings.threshold is None:
-            return None  # the engine may not be loaded
-        if settings.kind == DECISION:
-            return THRESHOLD
-        return self._services.engine.scanner.shipped_threshold

@@ -13,9 +13,10 @@ from guardtui.domain.figures import (
     rate_text,
     threshold_text,
 )
-from guardtui.domain.guardrail import ENGINE, FORECAST, badge, revision_of
+from guardtui.domain.guardrail import ENGINE, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import SHIPPED, is_fitted_with
+from guardtui.domain.prompts import chosen_caution
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent
 from guardtui.session.session import PLATEAU, PLATEAU_ADVICE
@@ -60,6 +61,7 @@ def _warnings(shown: Dashboard) -> Iterator[Text]:
         metrics = shown.evaluation.metrics
         warnings.append(f"{metrics.total} of {metrics.prompts} prompts embedded so far")
     warnings += [finding.message for finding in state.prompts.findings]
+    warnings += filter(None, [chosen_caution(state.prompts)])
     for warning in warnings:
         yield Text(f"⚠ {display_start(warning, 400)}", "$text-warning")
 
@@ -109,8 +111,10 @@ def _against_baseline(shown: Dashboard) -> Iterator[Text]:
     if forecast is not None:
         better, before = forecast.rates.better, forecast.before
         if better is not None and before is not None:
+            same = comparison is not None and comparison.evaluations[0].metrics.coverage == before
+            reference = f"#{shown.baseline}" if same else "the newest scan"
             yield Text(
-                f"above the {rate_text(before)} of the newest scan with probability {better:.0%}"
+                f"above the {rate_text(before)} of {reference} with probability {better:.0%}"
             )
     elif comparison is not None:
         yield Text(comparison.sentence)
@@ -121,10 +125,8 @@ def _against_baseline(shown: Dashboard) -> Iterator[Text]:
             if interval is not None and change is not None and name != "coverage":
                 ends = f"[{change_text(interval.low)}, {change_text(interval.high)}]"
                 yield Text(f"{RATE_TITLES[name]} {change_text(change)} {ends}", "$text-muted")
-    settings = shown.evaluation.settings
     changed = ", ".join(shown.changes) or "unchanged"
-    preview = "preview" if settings.kind in (ENGINE, FORECAST) else "not recorded"
-    yield Text(f"edit: {changed}{'' if shown.recorded else f' · {preview}'}")
+    yield Text(f"edit: {changed}{'' if shown.recorded else ' · not recorded'}")
 
 
 def _in_production(shown: Dashboard) -> Iterator[Text]:
@@ -186,7 +188,7 @@ def _origin(shown: Dashboard) -> Iterator[Text]:
 
 
 def threshold_origin(shown: Dashboard) -> str:
-    """Return the threshold, its origin and the shipped one; "" for a guardrail without one."""
+    """Return the threshold and its origin; "" for a guardrail without one."""
     settings, fit = shown.evaluation.settings, shown.state.fit
     if settings.threshold is None:
         return ""
@@ -197,4 +199,4 @@ def threshold_origin(shown: Dashboard) -> str:
         text += f"fitted to {fit.labels} labels"
     else:
         text += display_start(settings.threshold_source, 40)
-    return text if shown.shipped is None else f"{text} (shipped {threshold_text(shown.shipped)})"
+    return text

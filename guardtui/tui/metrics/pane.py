@@ -16,6 +16,7 @@ from guardtui.domain.figures import bracketed, change_text, rate_text
 from guardtui.domain.guardrail import AIRS, ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES
 from guardtui.domain.operating_point import LABELS_AT_LEAST
+from guardtui.domain.prompts import chosen_caution
 from guardtui.domain.statistics import Interval
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
@@ -66,18 +67,16 @@ class Dashboard:
     recorded: bool
     sample: str = ""
     """Text about the sample that the prompts are; "" for a complete prompt set."""
-    shipped: float | None = None
-    """The engine's shipped threshold."""
     proportional: bool = True
     """Whether the sample has the shares of the classes, so that all rates are estimates."""
 
 
-def delta(value: float | None) -> tuple[str, str]:
-    """Return a change with its sign, and its style."""
+def delta(value: float | None, unchanged: str = "") -> tuple[str, str]:
+    """Return a change with its sign, or `unchanged`, and its style; "" for None."""
     if value is None:
         return "", ""
     if abs(value) < _SAME:
-        return "─", "$text-muted"
+        return unchanged, "$text-muted"
     sign, style = ("▲", "$text-success") if value > 0 else ("▼", "$text-error")
     return f"{sign} {change_text(value)}", style
 
@@ -98,7 +97,7 @@ def badge_text(state: AppState) -> str:
 
 def badge_style(settings: ScannerSettings) -> str:
     """Return the style of the badge: embedded engine, forecast or guardrail."""
-    styles = {ENGINE: "bold $text-warning", FORECAST: "bold $text-accent"}
+    styles = {ENGINE: "bold", FORECAST: "bold $text-accent"}
     return styles.get(settings.kind, "bold $text-success")
 
 
@@ -128,7 +127,6 @@ class MetricsPane(VerticalScroll):
 
     def watch_dashboard(self, shown: Dashboard | None) -> None:
         kind = "" if shown is None else shown.evaluation.settings.kind
-        self.set_class(kind == ENGINE, "-engine")
         self.set_class(kind == FORECAST, "-forecast")
         self.set_class(kind not in ("", ENGINE, FORECAST), "-guardrail")
         self._draw()
@@ -188,7 +186,9 @@ def shown_rates(shown: Dashboard) -> Mapping[str, ShownRate]:
         value: float | None = getattr(metrics, name)
         if partial is None or partial.sampled:
             change = None if comparison is None else comparison.deltas[name]
-            note = "on new prompts" if name == "coverage" else ""
+            note = "" if name != "coverage" else "on new prompts"
+            if note and chosen_caution(shown.state.prompts):
+                note = "on prompts like these"
             interval = intervals.get(name)
             about = shown.evaluation.is_of_a_part
             rates[name] = ShownRate(value, about, change, interval, note if interval else "")
@@ -227,27 +227,38 @@ def pane_text(shown: Dashboard | None, width: int) -> Text:
     if shown is None:
         return Text(_NOTHING_YET, "$text-muted")
     rates = shown_rates(shown)
-    judgement = shown.judgement
-    sign = "⚠ " if judgement.worth is Worth.WARNING else ""
     lines = (
         _coverage(shown, rates["coverage"]),
         _sides(shown, rates),
         _mistakes(shown),
         changes_text(shown),
-        Text(f"{sign}{judgement.text}", _STYLES[judgement.worth]),
+        judgement_text(shown),
         _history(shown, width),
     )
     return Text("\n").join(lines)
 
 
+def judgement_text(shown: Dashboard) -> Text:
+    """Return what the figures are worth, in a sentence."""
+    judgement = shown.judgement
+    sign = "⚠ " if judgement.worth is Worth.WARNING else ""
+    return Text().append(f"{sign}{judgement.text}", _STYLES[judgement.worth])
+
+
 def _coverage(shown: Dashboard, rate: ShownRate) -> Text:
-    line = Text("coverage ", "bold").append(f"{rate.text} ", weight(shown, "coverage"))
-    sign, style = change_of(shown, rate)
-    if sign:
-        line.append(f"{sign} ", style)
+    line = coverage_text(shown, rate)
     if rate.interval is not None:
         line.append(f" {bracketed(rate.interval)} {rate.note}", "$text-muted")
     return line
+
+
+def coverage_text(shown: Dashboard, rate: ShownRate) -> Text:
+    """Return coverage, the heaviest figure of the screen, and its change."""
+    line = Text().append("coverage", "bold")
+    enough = weight(shown, "coverage")
+    line.append(f" {rate.text} ", f"{enough} reverse $text-primary" if enough else "")
+    sign, style = change_of(shown, rate)
+    return line.append(f"{sign} ", style) if sign else line
 
 
 def change_of(shown: Dashboard, rate: ShownRate) -> tuple[str, str]:
@@ -265,7 +276,7 @@ def _sides(shown: Dashboard, rates: Mapping[str, ShownRate]) -> Text:
     for name in ("true_positive_rate", "true_negative_rate"):
         sign, style = delta(rates[name].change)
         line.append(f"{RATE_TITLES[name]} ")
-        line.append(rates[name].text, weight(shown, name)).append(f" {sign[:1]:<8}", style)
+        line.append(rates[name].text).append(f" {sign[:1]:<8}", style)
     line.rstrip()
     return line
 
@@ -294,8 +305,8 @@ def changes_text(shown: Dashboard) -> Text:
         return Text("no baseline yet", "$text-muted")
     fixed, broken = comparison.fixes, comparison.regressions
     line = Text("likely " if shown.state.forecast is not None else "")
-    line.append(f"{fixed} fixed", "$text-success" if fixed else "").append(" · ")
-    line.append(f"{broken} broke", "$text-error" if broken else "")
+    line.append(f"{fixed} fixed", "$text-success" if fixed else "$text-muted").append(" · ")
+    line.append(f"{broken} broke", "$text-error" if broken else "$text-muted")
     pin = " (pinned)" if shown.state.pinned is not None else ""
     return line.append(f", against #{shown.baseline}{pin}", "$text-muted")
 
@@ -327,19 +338,13 @@ def sparkline(values: Sequence[float | None], most: int = BARS) -> str:
     )
 
 
-def summary(shown: Dashboard | None) -> Text:
-    """Return the figures in one line, for small screens."""
-    if shown is None:
-        return Text("not evaluated yet", "$text-muted")
+def summary(shown: Dashboard) -> Text:
+    """Return the figures in a line and what they are worth in a second one, for small screens."""
     rates, comparison = shown_rates(shown), shown.state.comparison
-    line = Text(f"{badge(shown.evaluation.settings)} ", badge_style(shown.evaluation.settings))
-    line.append(f"coverage {rates['coverage'].text} ", weight(shown, "coverage"))
-    line.append(*change_of(shown, rates["coverage"]))
+    line = Text().append(f"{badge(shown.evaluation.settings)} ", "$text-muted")
+    line.append_text(coverage_text(shown, rates["coverage"]))
     for name in ("true_positive_rate", "true_negative_rate"):
         line.append(f" {RATE_TITLES[name]} {rates[name].text}")
-    if comparison is not None:
-        # Signs as in the table: words do not fit on 60 columns.
-        line.append(f" ✗R {comparison.regressions} ✓F {comparison.fixes}")
-    judgement = shown.judgement
-    sign = "⚠ " if judgement.worth is Worth.WARNING else ""
-    return line.append(f" {sign}{judgement.text}", _STYLES[judgement.worth])
+    if comparison is not None and (comparison.fixes or comparison.regressions):
+        line.append("  ").append_text(changes_text(shown))
+    return line.append("\n").append_text(judgement_text(shown))

@@ -14,6 +14,7 @@ RESULTS = "results"
 EDITOR = "editor"
 DETAIL = "detail"
 METRICS = "metrics"
+NEXT = "next"
 TABLE = "table"
 LISTS = "lists"
 """Every table, list and scrolling page; actions of the pane take precedence."""
@@ -26,6 +27,7 @@ SCOPE_TITLES = {
     TABLE: "In the table of results",
     EDITOR: "In the definition",
     METRICS: "In the metrics",
+    NEXT: "In the line Next",
     DETAIL: "In the detail",
 }
 """Titles of the scopes in the help and the documentation, in their order."""

@@ -15,64 +15,22 @@ from guardtui.app.scan.plan import (
     FlipGoal,
     FlipPlan,
     ScanChoice,
-    ScanCost,
     ScanPlan,
 )
-from guardtui.domain.figures import count_text, duration_text
-from guardtui.domain.text import display_text
 from guardtui.tui.inputs.fields import LineInput
 from guardtui.tui.kit.form import FormDialog
 from guardtui.tui.kit.inert import Label, Static
 from guardtui.tui.kit.styled_text import themed
 
-
-def cost_text(cost: ScanCost, prompts: int, known: int) -> str:
-    """Return the cost of a scan of so many prompts, of which `known` are cached."""
-    calls = cost.calls(prompts, known)
-    words = f"{count_text(prompts, 'prompt')}: {known} known, {count_text(calls, 'call')}"
-    if cost.expense is not None and cost.expense.models > 1:
-        words += f" to each of {cost.expense.models} models"
-    if calls and cost.rate:
-        words += f", about {duration_text(calls / cost.rate)}"
-    expense = "" if cost.expense is None else cost.expense.text(calls)
-    return f"{words}; {expense}" if expense else words
-
-
-def plan_text(plan: ScanPlan) -> Text:
-    """Return the target of a scan, its changes there, warnings, and the basis of the cost."""
-    text = Text(display_text(plan.title))
-    if plan.judge:
-        text.append("\nEach prompt is sent to the model, with the definition as it is here.")
-    elif plan.changes is None:
-        text.append(
-            "\nNo service account is set, so the definition is not applied: verdicts are on the "
-            "profile's current one.",
-            "$text-warning",
-        )
-    elif not plan.changes:
-        text.append("\nThe profile has this definition in effect.")
-    else:
-        text.append("\nTo have this definition in effect:")
-        for change in plan.changes:
-            text.append(f"\n  + {display_text(change)}")
-        if plan.unknown is not None:
-            text.append(
-                f"\nThe profile has revision {plan.unknown} of the topic, whose text AIRS does not "
-                "show: scan without applying only if it is this definition.",
-                "$text-warning",
-            )
-    for warning in plan.warnings:
-        text.append(f"\n⚠ {display_text(warning)}", "$text-warning")
-    if plan.cost.expense is not None:
-        text.append(f"\n{plan.cost.expense.basis}", "$text-muted")
-    return text
+_STYLES = {"plain": "", "warning": "$text-warning", "aside": "$text-muted"}
 
 
 _NOTHING_SENT = "Esc cancels, nothing is sent"
 
 
 def _plan(plan: ScanPlan) -> VerticalScroll:
-    return VerticalScroll(Static(themed(plan_text(plan))), classes="scrolled")
+    lines = (Text(line, _STYLES[tone]) for line, tone in plan.lines())
+    return VerticalScroll(Static(themed(Text("\n").join(lines))), classes="scrolled")
 
 
 def _other_ways(plan: ScanPlan) -> Iterator[Button]:
@@ -97,9 +55,7 @@ class ScanDialog(FormDialog[ScanChoice | None]):
     help_pane = "scan"
 
     def __init__(self, plan: ScanPlan) -> None:
-        title = f"Scan with {plan.who if plan.judge else 'AIRS'}"
-        yes = "Apply and scan (g)" if plan.changes else "Scan (g)"
-        super().__init__(title, _NOTHING_SENT, yes=yes)
+        super().__init__(plan.heading, _NOTHING_SENT, yes=f"{plan.yes} (g)")
         self._plan, self._agreed = plan, plan.agreed
         self._has_likely = plan.cost.likely < plan.cost.prompts
         self._can_agree = plan.changes is not None and not plan.judge
@@ -111,9 +67,11 @@ class ScanDialog(FormDialog[ScanChoice | None]):
     def fields(self) -> ComposeResult:
         cost = self._plan.cost
         yield _plan(self._plan)
-        yield Label(cost_text(cost, cost.prompts, cost.known))
+        yield Label(cost.text(cost.prompts, cost.known))
+        if cost.logged:
+            yield Label(f"{cost.logged:,} more have a verdict of production, from the log")
         if self._has_likely:
-            likely = cost_text(cost, cost.likely, cost.likely_known)
+            likely = cost.text(cost.likely, cost.likely_known)
             yield Label(f"Likely changes only: {likely}")
         if self._can_agree:
             yield Button(self._agreed_text(), id="agreed", compact=True)
@@ -169,28 +127,16 @@ class FlipDialog(FormDialog[ScanChoice | None]):
     def fields(self) -> ComposeResult:
         plan = self._plan
         yield _plan(plan.scan)
-        yield Label(
-            f"Coverage is expected at {plan.coverage.text}, from "
-            f"{count_text(plan.scans, 'scan')}. Prompts in doubt are scanned until it is within",
-        )
+        yield Label(plan.aim)
         with Horizontal(classes="flip-goal"):
             yield Label("±")
             yield LineInput(f"{plan.goal.within:g}", id="within", type="number", compact=True)
             yield Label("or the calls are made:")
             yield LineInput(str(plan.goal.calls), id="calls", type="integer", compact=True)
-        yield Label(self._cost(plan.goal.calls), id="flip-cost")
+        yield Label(plan.cost(plan.goal.calls), id="flip-cost")
 
     def more_buttons(self) -> Iterator[Button]:
         yield from _other_ways(self._plan.scan)
-
-    def _cost(self, calls: int) -> str:
-        """Return the cost with at most so many calls."""
-        plan, cost = self._plan, self._plan.scan.cost
-        words = f"In doubt: {cost_text(cost, plan.doubtful, plan.known)}."
-        most = min(calls, plan.calls)
-        if cost.expense is not None and 0 < most < plan.calls:
-            words += f" At most {count_text(most, 'call')}: {cost.expense.text(most)}."
-        return words
 
     def on_mount(self) -> None:
         self.query_one("#yes", Button).focus()
@@ -214,7 +160,7 @@ class FlipDialog(FormDialog[ScanChoice | None]):
         super().changed(field)
         most = _number(self.query_one("#calls", Input).value)
         if 1 <= most < 1e9:
-            self.query_one("#flip-cost", Label).update(self._cost(int(most)))
+            self.query_one("#flip-cost", Label).update(self._plan.cost(int(most)))
 
     def accept(self) -> None:
         self._end(apply=bool(self._plan.scan.changes))

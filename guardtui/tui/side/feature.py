@@ -43,8 +43,9 @@ class SideFeature:
         self._drawn = state
         if drawn is None or state.evaluation is not drawn.evaluation:
             self._show_categories(state)
-        if drawn is None or (state.iterations, state.pinned) != (drawn.iterations, drawn.pinned):
-            self._window.start(self._show_history(state), group="side", exclusive=True)
+        # The iterations of another guardrail have figures that compare with none of these.
+        if drawn is None or _history_of(state) != _history_of(drawn):
+            self._window.start(self._show_history(), group="side", exclusive=True)
 
     def _show_categories(self, state: AppState) -> None:
         evaluation, prompts = state.evaluation, state.evaluated
@@ -55,10 +56,17 @@ class SideFeature:
         groups, names = prompts.groups(column)
         self._window.panes.categories.show(metrics_by_group(evaluation.codes, groups, names))
 
-    async def _show_history(self, state: AppState) -> None:
-        entries = await asyncio.to_thread(recorded_history, state.iterations)
+    async def _show_history(self) -> None:
+        iterations = tuple(self._services.session.comparable)
+        entries = await asyncio.to_thread(recorded_history, iterations)
         marks = history_marks(self._services.session)
         self._window.panes.history.show(lambda width: history_lines(entries, marks, width))
+
+
+def _history_of(state: AppState) -> tuple[object, ...]:
+    """Return what the history depends on."""
+    kind = "" if state.evaluation is None else state.evaluation.settings.kind
+    return state.iterations, state.pinned, kind
 
 
 def history_lines(

@@ -149,14 +149,14 @@ class Painter:
         return strip
 
     def header(self, frame: LineFrame, sort: tuple[str, bool] | None) -> Strip:
-        """Return the line of titles, with ▲ or ▼ after the title of the sorted column."""
+        """Return the line of titles, with ↑ or ↓ after that of the sorted column, if it has one."""
         style = self._widget.get_component_rich_style("frame-table--header")
         line = LineBuilder()
         drawn = 0
         for slot in frame.slots:
             marker = ""
-            if sort is not None and sort[0] == slot.column.key:
-                marker = "▼" if sort[1] else "▲"
+            if sort is not None and sort[0] == slot.column.key and slot.column.title:
+                marker = "↓" if sort[1] else "↑"
             # The marker is kept if the title does not fit: it shows the state.
             room = slot.width - len(marker)
             title, used = cut_text(slot.column.title, room)

@@ -366,7 +366,7 @@ class ThresholdFeature:
             keys = self._window.keys_of("swap_preview")
             self._window.notify(
                 f"The verdicts shown are those of {scan.settings.kind}, which have no scores: only "
-                f"the embedded engine has a threshold to move. {keys} shows its preview.",
+                f"the engine has a threshold to move. {keys} shows its figures.",
                 seconds=10,
             )
             return None

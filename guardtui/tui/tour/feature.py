@@ -1,4 +1,4 @@
-"""The tour: six short steps in a box over the live app."""
+"""The tour: five short steps in a box over the live app."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from guardtui.tui.main.window import Window
 from guardtui.tui.metrics.pane import Dashboard
 from guardtui.tui.registry.actions import ACTIONS, first_key, key_names
 
-EDITED, CHOSEN, RECORDED, FILTERED = "edited", "chosen", "recorded", "filtered"
+EDITED, CHOSEN, RECORDED = "edited", "chosen", "recorded"
 
-_IN_A_PANE = (EDITED, CHOSEN, FILTERED)
+_IN_A_PANE = (EDITED, CHOSEN)
 """Tasks that need the focus in the pane of the step."""
 
 
@@ -29,8 +29,7 @@ _IN_A_PANE = (EDITED, CHOSEN, FILTERED)
 class TourStep:
     """A step: its pane on a small screen, and the pane that its box may cover.
 
-    `wanted` is the task of the step, or "". With `alone` the results get the room of the detail on
-    a small screen.
+    `wanted` is the task of the step, or "".
     """
 
     title: str
@@ -38,17 +37,17 @@ class TourStep:
     pane: str
     covers: str
     wanted: str = ""
-    alone: bool = False
 
 
 def steps(keymap: Mapping[str, str] | None = None) -> tuple[TourStep, ...]:
-    """Return the six steps, with the author's keys."""
+    """Return the five steps, with the author's keys."""
     keys = {action.name: key_names(action, keymap) for action in ACTIONS}
     return (
         TourStep(
-            "the topic",
-            "This is the definition your guardrail is given: name, description, examples, intent. "
-            "Beside each field: the bytes used and allowed. ⚠ says which limit is broken. "
+            "the definition and the engine",
+            "This is the definition your guardrail is given; beside each field the bytes used and "
+            "allowed. At each pause the engine, a quick stand-in for your guardrail, judges all "
+            "prompts with it. "
             f"{keys['next_pane']} goes from pane to pane.",
             "editor",
             "detail",
@@ -56,15 +55,16 @@ def steps(keymap: Mapping[str, str] | None = None) -> tuple[TourStep, ...]:
         TourStep(
             "the metrics",
             "TPR: of the prompts that should trigger, how many do. TNR: of the others, how many "
-            "do not. Coverage is the smaller of the two: the figure to raise.",
+            "do not. Coverage is the smaller of the two: the figure to raise. The engine's "
+            "threshold is fitted to your labels by itself.",
             "metrics",
             "detail",
         ),
         TourStep(
             "an edit",
-            "Try it: Tab goes to the description; change a word there. At the pause the metrics "
-            "move, and the table shows what broke (✗R) and what is fixed (✓F). Nothing is saved "
-            "yet.",
+            "Try it: Tab goes to the description; change a word there. The metrics move, and the "
+            "table shows what broke (✗R) and what is fixed (✓F). The line Next names the step that "
+            f"is likely to help most; {first_key('take_idea', keymap)} previews and takes it.",
             "editor",
             "detail",
             EDITED,
@@ -72,30 +72,22 @@ def steps(keymap: Mapping[str, str] | None = None) -> tuple[TourStep, ...]:
         TourStep(
             "the mistakes",
             "The results begin with the mistakes, and have the focus now. Try it: choose a prompt "
-            "with the arrows. The detail says why: the nearest part, and the words that raise (▴) "
-            "or lower (▾) its score.",
+            f"with the arrows. {first_key('explain_mistake', keymap)} says why it is judged wrong "
+            f"and which edit would fix it; {first_key('use_as_example', keymap)} makes it an "
+            "example.",
             "results",
             "metrics",
             CHOSEN,
         ),
         TourStep(
-            "keep or discard",
-            f"{keys['keep']} keeps an edit that is better and saves it; {keys['discard']} "
-            f"discards it and goes back to the best. Both are remembered: "
-            f"{keys['show_history']} shows all. {keys['undo']} takes an edit back.",
+            "keep, and scan",
+            f"{keys['keep']} keeps an edit that is better and saves it; {keys['discard']} goes "
+            f"back to the best. {keys['scan']} asks your guardrail itself, and tells the cost "
+            f"first. {first_key('show_help', keymap)} explains the pane you are in, "
+            f"{first_key('open_menu', keymap)} shows what all keys do.",
             "metrics",
             "detail",
             RECORDED,
-        ),
-        TourStep(
-            "filter, export, help",
-            f"Try it: 7 shows all prompts, / filters them. {keys['export']} writes a report beside "
-            f"the topic file. {first_key('show_help', keymap)} explains the pane you are in, "
-            f"{first_key('open_menu', keymap)} shows what all keys do.",
-            "results",
-            "metrics",
-            FILTERED,
-            alone=True,
         ),
     )
 
@@ -114,7 +106,7 @@ class TourBox(Vertical):
         self._text = Static("", id="tour-text")
         self._buttons = (
             Button("← Previous (alt+←)", id="tour-back", compact=True),
-            Button("Next → (alt+→)", id="tour-next", compact=True, variant="primary"),
+            Button("Next → (alt+→)", id="tour-next", compact=True),
             Button("Close (Esc)", id="tour-close", compact=True),
         )
         for button in self._buttons:
@@ -228,7 +220,7 @@ class TourFeature:
         box, self.box = self.box, None
         if box is not None:
             box.remove()
-            self._panes.set_classes(touring=False, alone=False)
+            self._panes.set_touring(False)
 
     def pressed(self, button: str | None) -> None:
         """Handle a button of the box."""
@@ -245,11 +237,6 @@ class TourFeature:
         """Notice that a row was chosen."""
         if self.box is not None and self._panes.results.table.has_focus:
             self.box.notice(CHOSEN, "chosen: the detail below shows its reason")
-
-    def filtered(self) -> None:
-        """Notice that the table was filtered."""
-        if self.box is not None:
-            self.box.notice(FILTERED, "the table shows what you asked for")
 
     def _show_step(self, step: int) -> None:
         box = self.box
@@ -268,7 +255,7 @@ class TourFeature:
         box, over = self.box, self._panes.side_by_side
         if box is None:
             return
-        self._panes.set_classes(touring=not over, alone=not over and box.current.alone)
+        self._panes.set_touring(not over)
         covered = self._panes.named(box.current.covers)
         if box.has_class("-over") != over:
             # The panes are laid out first.

@@ -24,6 +24,7 @@ from guardtui.app.guardrails.named import NamedGuardrail
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.ports import ChooseAnswer
 from guardtui.app.services import Services
+from guardtui.app.task_jobs import TaskJobs
 from guardtui.http.secret import Secret
 from guardtui.scanners.configuration import configure
 from guardtui.scanners.local.scanner import LocalScanner
@@ -34,7 +35,7 @@ from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.scanners.session_keys import KEYRING
 from guardtui.session.workspace import Workspace
-from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.app.headless import ScriptedAuthor, resting_jobs
 from tests.http.server import Answer, Received, Server, Step, silence
 from tests.http.test_system_keyring import Backend, use
 from tests.scanners.models.decision_service import Service, serving
@@ -97,7 +98,7 @@ def services_of(
     )
     others = {"environment": {}, **others}
     options = RemoteOptions(config=path / "none", model=decision, **others)
-    author, jobs = ScriptedAuthor(list(answers)), TaskJobs()
+    author, jobs = ScriptedAuthor(list(answers)), resting_jobs()
     workspace = Workspace.open(path)
     return Services(workspace, LocalScanner("static"), options, (), author, jobs), author, jobs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +14,14 @@ pytest.importorskip("aiohttp")
 from guardtui.app.agent.errors import AgentError
 from guardtui.app.agent.loop import AgentFiles, AgentLoop, Wording
 from guardtui.app.guardrails.named import find_guardrail
+from guardtui.app.labels.inbox import Inbox
+from guardtui.app.labels.logged_verdicts import add_logged, record_logged
+from guardtui.files.prompt_logs import PromptLog
 from guardtui.session.session import Recorder
 from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
-from tests.app.agent.test_loop import BETTER, FIRST, TOPIC
-from tests.cli.sandbox_server import request, sandbox_server
+from tests.app.agent.test_loop import BETTER, FIRST, TOPIC, WORSE
+from tests.cli.sandbox_server import account_variables, request, sandbox_server
 
 SUBJECTS = ("income tax", "a tax refund", "my tax return", "bread", "dragons", "the train")
 COUNT = 60
@@ -160,16 +164,7 @@ async def test_engine_makes_no_experiments(files: AgentFiles) -> None:
 @pytest.fixture
 def account(service: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the URL of the sandbox, whose account is in the environment."""
-    variables = {
-        "PANW_AI_SEC_API_KEY": "sandbox-key",
-        "PANW_AI_SEC_API_ENDPOINT": service,
-        "PANW_MGMT_ENDPOINT": f"{service}/aisec",
-        "PANW_MGMT_TOKEN_ENDPOINT": f"{service}/oauth2/access_token",
-        "PANW_MGMT_CLIENT_ID": "sandbox",
-        "PANW_MGMT_CLIENT_SECRET": "sandbox",
-        "PANW_MGMT_TSG_ID": "1",
-    }
-    for name, value in variables.items():
+    for name, value in account_variables(service).items():
         monkeypatch.setenv(name, value)
     return service
 
@@ -177,6 +172,11 @@ def account(service: str, monkeypatch: pytest.MonkeyPatch) -> str:
 def on_profile(files: AgentFiles, *, calls: int = 1000, writes: bool = True) -> AgentLoop:
     guardrail = find_guardrail("airs:sandbox", files.topic)
     return AgentLoop(files, guardrail, encoder="static", writes=writes, calls=calls)
+
+
+def scans(url: str) -> int:
+    """Return the number of scans that the sandbox has got, probes included."""
+    return sum(request(f"{url}/_sandbox/stats")[1]["endpoints"]["sync"].values())
 
 
 async def test_edit_is_deployed_before_it_is_measured_and_only_with_leave(
@@ -203,6 +203,46 @@ async def test_edit_is_deployed_before_it_is_measured_and_only_with_leave(
     await loop.close()
 
 
+async def test_discard_says_that_the_profile_has_the_trial_still(
+    files: AgentFiles, account: str
+) -> None:
+    loop = on_profile(files)
+    await loop.evaluate()
+    await loop.evaluate(description=BETTER)
+    await loop.keep()
+    await loop.evaluate(description=WORSE)
+    (told,) = (await loop.discard())["warnings"]
+    assert told.startswith("profile sandbox still has the definition that was evaluated last; ")
+    assert "guardtui topics revert" in told
+    await loop.evaluate()
+    await loop.evaluate(name="Taxes", description=WORSE)
+    renamed = await loop.evaluate()
+    assert any("topic 'Taxes', renamed in this file" in told for told in renamed["warnings"])
+    await loop.close()
+
+
+async def test_prompts_with_a_verdict_of_production_cost_no_calls(
+    files: AgentFiles, account: str
+) -> None:
+    (files.topic.parent / "log.jsonl").write_text(
+        "\n".join(
+            json.dumps({"prompt": f"{SUBJECTS[row % 6]} {row}", "triggered": row % 6 < 3})
+            for row in range(20)
+        )
+    )
+    inbox = Inbox.of_topic(files.topic, files.prompts)
+    add_logged(inbox, files.topic, PromptLog(files.topic.parent / "log.jsonl"), "airs:sandbox")
+    (logged,) = record_logged(inbox, files.topic)
+    assert logged.evaluation.metrics.total == 20
+    loop = on_profile(files)
+    first = await loop.evaluate()
+    (recorded,) = SessionStore(files.topic).iterations()
+    assert (recorded.by, recorded.evaluation.metrics.missing) == (Recorder.COMPLETED_LOG, 0)
+    assert first["complete"]
+    assert 1000 - first["calls_left"] < COUNT
+    await loop.close()
+
+
 async def test_definition_that_airs_would_reject_is_refused(
     files: AgentFiles, account: str
 ) -> None:
@@ -222,10 +262,14 @@ async def test_edit_is_not_measured_where_the_profile_cannot_be_looked_up(
         await loop.evaluate(description=BETTER)
 
 
-async def test_experiment_leaves_the_profile_as_it_was(files: AgentFiles, account: str) -> None:
+async def test_experiment_leaves_the_profile_as_it_was_and_counts_its_probes(
+    files: AgentFiles, account: str
+) -> None:
     loop = on_profile(files)
-    await loop.evaluate()
+    before = (await loop.evaluate())["calls_left"]
+    sent = scans(account)
     answer = await loop.experiment([Wording(BETTER)])
     assert answer["candidates_tried"] > 0
+    assert answer["calls"] < before - answer["calls_left"] == scans(account) - sent
     assert (await loop.evaluate())["calls_left"] == answer["calls_left"]  # still deployed
     await loop.close()

@@ -170,8 +170,22 @@ async def test_better_trial_is_not_discarded_and_not_the_best_one(files: AgentFi
     with pytest.raises(HistoryError, match="nothing to discard"):
         await loop.discard()
     await loop.evaluate(description=BETTER)
-    with pytest.raises(AgentError, match=r"Coverage is greater.*\n.*the author decides"):
+    with pytest.raises(NotShownError, match=r"Coverage is greater.*\n  keep it"):
         await loop.discard()
+
+
+async def test_trial_whose_gain_is_not_demonstrable_is_neither_kept_nor_discarded(
+    files: AgentFiles,
+) -> None:
+    rows = files.prompts.read_text().splitlines()
+    files.prompts.write_text("\n".join([*rows[:25], ""]))
+    loop = loop_of(files)
+    await loop.evaluate()
+    await loop.evaluate(description="Bread, dragons and income tax")
+    for decide, verb in ((loop.keep, "kept"), (loop.discard, "discarded")):
+        with pytest.raises(NotShownError, match=rf"not {verb}: .*\n[^$]*leave it undecided"):
+            await decide()
+    assert (await decisions_of(loop))[1][1] == "undecided"
 
 
 async def test_compare_mistakes_and_ideas(files: AgentFiles) -> None:

@@ -202,12 +202,12 @@ async def test_revert_shows_what_others_changed_since(cloud: Cloud, desk: Desk) 
 
 async def test_an_unreadable_journal_changes_nothing(cloud: Cloud, desk: Desk) -> None:
     connection = await desk.managing()
-    desk.log(connection).push({"nonsense": 1})
+    desk.changes.open_log(connection).push({"nonsense": 1})
     before = cloud.requests
     with pytest.raises(UnreadableJournalError):
         await desk.revert()
     assert cloud.requests == before
-    assert len(desk.log(connection).entries()) == 1
+    assert len(desk.changes.open_log(connection).entries()) == 1
 
 
 # --- create, delete, take over -------------------------------------------------------------
@@ -338,7 +338,7 @@ async def test_a_change_whose_caller_is_cancelled_is_finished(cloud: Cloud, desk
     await desk.changes.close()
     assert not desk.changes.is_busy
     assert cloud.pinned() == [OURS]
-    assert len(desk.log(connection).entries()) == 1
+    assert len(desk.changes.open_log(connection).entries()) == 1
 
 
 def hold_after_the_topic(cloud: Cloud) -> tuple[asyncio.Event, asyncio.Event]:

@@ -14,6 +14,7 @@ import pytest
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
+from guardtui.app.task_jobs import TaskJobs
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED
 from guardtui.domain.prompt_edit import Relabel, Remove
@@ -22,7 +23,7 @@ from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
-from tests.app.headless import ScriptedAuthor, TaskJobs
+from tests.app.headless import ScriptedAuthor, resting_jobs
 from tests.app.held import COUNT, FIRST, Held, write_many
 
 PATIENCE = 30.0
@@ -90,7 +91,7 @@ class Opening:
 async def opening(
     path: Path, held: Held, scanner: LocalScanner | None = None
 ) -> AsyncIterator[Opening]:
-    author, jobs = ScriptedAuthor(), TaskJobs()
+    author, jobs = ScriptedAuthor(), resting_jobs()
     options = RemoteOptions(environment={}, config=Path("/nonexistent/config.json"))
     workspace = Workspace.open(path)
     services = Services(workspace, scanner or LocalScanner("static"), options, (), author, jobs)

@@ -53,7 +53,7 @@ def test_prompt_file_makes_a_topic_and_central_prompts_leave_the_set(tmp_path: P
     assert set(topic.examples) < set(TEA)
     assert not set(topic.examples) & set(load_prompts(path, Intent.BLOCK).prompts)
     assert len(workspace.prompts) == len(TEA) + 1 + len(OTHERS) - 2
-    assert "Examples 1 and 2 are central prompts taken out of green_tea.csv (u in" in (
+    assert "Examples 1 and 2 are central prompts taken out of green_tea.csv (its backup" in (
         workspace.opening_note
     )
     before = workspace.undo_prompts()

@@ -13,14 +13,13 @@ from guardtui.app.experiments.airs import AirsAnswering
 from guardtui.app.experiments.answering import DefinitionRows
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.domain.verdicts import Verdict
-from guardtui.session.applied import AppliedLog
 from guardtui.session.workspace import Workspace
 
 
 async def work(path: Path, *descriptions: str) -> None:
     workspace = Workspace.open(path)
     store, topic, options = workspace.store, workspace.session.topic, RemoteOptions()
-    changes = ProfileChanges(lambda connection: AppliedLog(store, connection.key))
+    changes = ProfileChanges(path)
     connection = options.connect(options.configured(), "sandbox")
     rows = np.arange(len(workspace.prompts), dtype=np.intp)
     candidates = [topic.model_copy(update={"description": text}) for text in descriptions]

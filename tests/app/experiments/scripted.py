@@ -71,7 +71,7 @@ def unmoved(topic: Topic, text: str, call: int) -> Verdict:
 class Scripted:
     """Answers by a function; `asked` are all (number, row) in order, `left` counts exits."""
 
-    settings = SETTINGS
+    settings, probes = SETTINGS, 0
     stored_template: tuple[str, str] | None = ("t1", "Is it about {topic}?")
 
     def __init__(self, answer: Answer = better, *, stop_after: int | None = None) -> None:

@@ -135,7 +135,7 @@ class Trial(RemoteBench):
 
     @property
     def entries(self) -> Sequence[Any]:
-        return self.log(self.connect()).entries()
+        return self.changes.open_log(self.connect()).entries()
 
 
 @pytest.fixture
@@ -221,7 +221,7 @@ async def test_a_candidate_that_does_not_come_into_effect_ends_it_and_is_reverte
 
 
 async def test_the_author_s_own_entries_stay_in_a_full_journal(trial: Trial) -> None:
-    log = trial.log(trial.connect())
+    log = trial.changes.open_log(trial.connect())
     for number in range(MAX_ENTRIES):
         log.push({"own": number})
     async with trial.answering() as answering:
@@ -312,7 +312,7 @@ async def test_the_duration_is_by_a_measured_wait_once_there_is_one(trial: Trial
     assert answering.duration(18, 600) == (
         "at most 6 min: 18 applies of 12 s (assumed), 5 calls a second (assumed)"
     )
-    trial.log(trial.connect()).keep_wait(30.0)
+    trial.changes.open_log(trial.connect()).keep_wait(30.0)
     assert answering.duration(18, 600).startswith("at most 11 min: 18 applies of 30 s (measured)")
 
 

@@ -48,6 +48,23 @@ def test_examples_and_prompts_that_belong_are_the_material(material: DraftMateri
     assert material.missed_by == ""
 
 
+def test_a_draft_of_a_held_out_prompt_is_held_out_once_labelled(topic: Path) -> None:
+    csv = topic.with_suffix(".csv")
+    csv.write_text(
+        "prompt,expected,split\nDo I have to pay my fine?,true,test\nHow do I make soup?,false,\n"
+    )
+    material = material_of(topic)
+    added = material.add(material.by_rules(12))
+    ours = [(draft, prompt) for draft, prompt in added if draft.source == "line 2"]
+    examples = [prompt for draft, prompt in added if draft.source.startswith("example")]
+    assert ours
+    for prompt in (ours[0][1], examples[0]):
+        Inbox.of_topic(topic).label(prompt.id, True)
+    rows = csv.read_text().splitlines()
+    assert rows[-2].endswith(",true,test")
+    assert rows[-1].endswith(",true,")
+
+
 def test_drafts_wait_for_a_label_with_their_origin(material: DraftMaterial) -> None:
     drafts = material.by_rules(8)
     added = material.add(drafts)
@@ -114,4 +131,4 @@ def test_prompts_that_the_newest_scan_missed_are_rephrased(tmp_path: Path) -> No
         scanned.topic, scanned.topic_path, Inbox.of_topic(scanned.topic_path, tmp_path / "tax.csv")
     )
     assert [source.origin for source in material.missed] == ["line 2", "line 8"]
-    assert material.missed_by == "AIRS, profile prod, revision 3"
+    assert material.missed_by == "AIRS prod r3"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,9 +20,15 @@ from hypothesis.stateful import (
 )
 
 from guardtui.app.labels.drift import changes_text
-from guardtui.app.labels.inbox import Inbox, InboxError, LabelledMeanwhileError
+from guardtui.app.labels.inbox import (
+    Inbox,
+    InboxError,
+    LabelledMeanwhileError,
+    keep_relabelled,
+)
 from guardtui.domain.inbox import Production, State, WhyAsked, prompt_id
 from guardtui.domain.prompt_edit import Relabel
+from guardtui.domain.prompts import chosen_caution
 from guardtui.domain.topic import Intent
 from guardtui.files.labelled_tables import LabelledRow, read_labelled
 from guardtui.files.problems import FileError
@@ -81,7 +88,8 @@ def test_a_log_that_cannot_be_read_changes_nothing(inbox: Inbox, path: Path) -> 
     with pytest.raises(FileError, match="broken"):
         inbox.add(broken())
     assert inbox.path.read_bytes() == before
-    assert sorted(file.name for file in path.parent.iterdir()) == ["p.csv", "p.inbox.jsonl"]
+    left = {file.name for file in path.parent.iterdir()}
+    assert left == {"p.csv", "p.inbox.jsonl", ".p.inbox.jsonl.lock"}
 
 
 def test_what_another_program_added_meanwhile_is_not_added_again(inbox: Inbox, path: Path) -> None:
@@ -284,10 +292,63 @@ def test_two_labels_for_one_prompt_in_an_import_contradict(inbox: Inbox) -> None
     assert (imported.labelled, len(imported.contradicting)) == (1, 1)
 
 
-def test_production_is_kept(inbox: Inbox, path: Path) -> None:
-    said = Production(True, "airs:prod", "r3")
-    assert inbox.add([LoggedPrompt("new", "log:9", said)]).verdicts == 1
-    assert opened(path).prompts[prompt_id("new")].production == said
+def test_verdicts_of_production_are_kept_of_all_prompts_and_all_answers(
+    inbox: Inbox, path: Path
+) -> None:
+    said, other = Production(True, "airs:prod", "r3"), Production(False, "airs:prod", "r3")
+    labelled = next(prompt for prompt in inbox.prompts.values() if prompt.expected is not None)
+    logged = [
+        LoggedPrompt("new", "log:9", (said,)),
+        LoggedPrompt("new", "log:10", (said,)),
+        LoggedPrompt(labelled.text, "log:11", (other,)),
+    ]
+    added = inbox.add(logged)
+    assert (added.added, added.repeated, added.in_set) == (1, 1, 1)
+    assert len(inbox.path.read_text().splitlines()) == 4
+    inbox.add(logged)
+    assert len(inbox.path.read_text().splitlines()) == 4
+    assert opened(path).prompts[prompt_id("new")].production == (said,)
+    assert opened(path).prompts[labelled.id].production == (other,)
+    assert labelled.id not in {prompt.id for prompt in opened(path).own}
+    inbox.add([LoggedPrompt("new", "log:12", (other,))])
+    both = (Production(None, "airs:prod", "r3"),)
+    assert opened(path).prompts[prompt_id("new")].production == both
+
+
+def test_a_changed_label_of_a_prompt_that_never_waited_is_kept_as_a_change(path: Path) -> None:
+    path.write_text(CSV + "c,true,block,4\nd,false,block,5\n")
+    inbox = opened(path)
+    inbox.label(A, False, "changed my mind")
+    (before, change) = opened(path).prompts[A].changes
+    assert (before.at, before.before, before.after) == ("", None, True)
+    assert (change.before, change.after, change.reason) == (True, False, "changed my mind")
+    # As the app does it, in the results.
+    then = load_prompts(path, Intent.BLOCK)
+    path.write_text(path.read_text().replace("b,false", "b,true").replace("a,false", "a,true"))
+    keep_relabelled(path, then, load_prompts(path, Intent.BLOCK))
+    keep_relabelled(path, then, then)
+    inbox = opened(path)
+    assert [one.after for one in inbox.prompts[A].changes] == [True, False, True]
+    assert [one.after for one in inbox.prompts[B].changes] == [False, True]
+    assert inbox.prompts[A].labelled_at
+    assert changes_text(inbox.prompts.values(), datetime.now(UTC)) == "3 labels changed today"
+    assert {prompt.id for prompt in inbox.own} == {WAITS}
+
+
+def test_labelled_prompts_that_were_chosen_are_counted_unless_the_audit_drew_them(
+    inbox: Inbox, path: Path
+) -> None:
+    for name, why in ((LOGGED, WhyAsked.CHOSEN), (OTHER, WhyAsked.CHOSEN), (WAITS, WhyAsked.AUDIT)):
+        inbox.ask({name: None}, why)
+    for name in (LOGGED, WAITS):
+        inbox.label(name, True)
+    assert load_prompts(path).chosen == 1
+    inbox.ask({LOGGED: 0.5}, WhyAsked.AUDIT)
+    assert load_prompts(path).chosen == 0
+    inbox.label(OTHER, False)
+    prompts = load_prompts(path)
+    assert chosen_caution(prompts).startswith("1 of 5 prompts were chosen near the line")
+    assert chosen_caution(replace(prompts, chosen=0)) == ""
 
 
 def test_a_failed_write_of_the_prompt_set_leaves_the_inbox(

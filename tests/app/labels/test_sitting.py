@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from guardtui.advice.label_queue import FIRST
 from guardtui.app.labels.audit import Audit
 from guardtui.app.labels.inbox import Inbox, LabelledMeanwhileError
 from guardtui.app.labels.labelling import sitting_at
+from guardtui.app.labels.logged_verdicts import UNKNOWN, VerdictSources
 from guardtui.app.labels.sitting import Answer, Purpose, Sitting, Verdict
+from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.inbox import InboxPrompt, Production, State, WhyAsked
+from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.topic import Intent, Topic
+from guardtui.domain.verdicts import Triggered, VerdictColumns
+from guardtui.domain.verdicts import Verdict as Given
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.session import Decision, Iteration
+from guardtui.session.store import SessionStore
+from tests.guardrails import airs_settings
 
 TOPIC = Topic(name="Tax", description="Personal tax advice", examples=("How can I pay less tax?",))
 CSV = "prompt,expected,intent\nMy tax return,true,block\nLentil soup,false,block\n"
@@ -42,7 +51,7 @@ def filled(path: Path, each: int = 8, *, judged: bool = True, origin: str = "app
         LoggedPrompt(
             text,
             f"{origin}:{line}",
-            Production(belongs(text) and line % 2 == 1, "corp") if judged else None,
+            (Production(belongs(text) and line % 2 == 1, "corp"),) if judged else (),
         )
         for line, text in enumerate(texts, start=1)
     )
@@ -51,7 +60,7 @@ def filled(path: Path, each: int = 8, *, judged: bool = True, origin: str = "app
 
 def sitting(path: Path, topic: Topic = TOPIC, **more: object) -> Sitting:
     inbox = Inbox(path, topic.intent, path.parent / "backups")
-    made = sitting_at(inbox, topic, LocalScanner("static"), **more)  # type: ignore[arg-type]
+    made = sitting_at(inbox, topic, LocalScanner("static"), lambda _: None, **more)  # type: ignore[arg-type]
     assert made is not None
     return made
 
@@ -99,7 +108,9 @@ def test_each_prompt_is_asked_once_with_its_chance_and_its_label_is_written(path
     # All are labelled: the rates are known.
     assert audit.rates.belonging.low == audit.rates.belonging.high == 0.5
     assert audit.rates.others.value == 1.0
-    assert at.line()().startswith("audit of corp: enough: coverage in production")
+    assert at.line().startswith(
+        "audit of corp in production, by a random sample of the log\nenough: coverage 0.50 [0.50"
+    )
 
 
 def test_a_later_sitting_goes_on_with_the_same_audit(path: Path) -> None:
@@ -109,7 +120,7 @@ def test_a_later_sitting_goes_on_with_the_same_audit(path: Path) -> None:
     assert left is not None
     again = sitting(path)
     again.inbox._asked.add(left.id)  # as after the ten minutes for which it was taken
-    assert again.line()() == f"audit of corp: {FIRST - 12} more labels until the first estimate"
+    assert again.line().endswith(f"\n{FIRST - 12} more labels until the first estimate")
     drawn = again.draw()
     assert drawn is not None
     assert drawn.id == left.id
@@ -172,9 +183,9 @@ def test_the_audit_names_the_definition_of_production(
 ) -> None:
     Inbox(path, Intent.BLOCK).add(
         [
-            LoggedPrompt("my tax?", "log:1", Production(True, "corp", definition)),
-            LoggedPrompt("my soup?", "log:2", Production(False, "corp", definition)),
-            LoggedPrompt("older", "log:3", Production(False, "corp", "")),
+            LoggedPrompt("my tax?", "log:1", (Production(True, "corp", definition),)),
+            LoggedPrompt("my soup?", "log:2", (Production(False, "corp", definition),)),
+            LoggedPrompt("older", "log:3", (Production(False, "corp", ""),)),
         ]
     )
     at = sitting(path)
@@ -188,10 +199,10 @@ def test_the_audit_names_the_definition_of_production(
 
 def test_prompts_like_those_of_the_step_come_first_and_the_line_counts_down(path: Path) -> None:
     at = sitting(filled(path), like=("a word on dragons",), wanted=2, purpose=Purpose.CHOSEN)
-    assert "about 2 more would tell" in at.line()()
+    assert "about 2 more would tell" in at.line()
     asked = answer(at, 3)
     assert all("dragons" in prompt.text for prompt in asked)
-    assert at.line()().startswith("enough: chosen")
+    assert at.line().endswith("\nenough")
     assert len(answer(at, 100)) == 37
     assert at.draw() is None
     assert at.audit() is None
@@ -208,10 +219,58 @@ def test_an_edit_is_compared_by_labels_that_the_audit_keeps(path: Path) -> None:
     at.purpose = Purpose.COMPARE
     asked = answer(at, 100)
     assert all(prompt.why_asked is WhyAsked.AUDIT for prompt in asked)
-    line = at.line()()
-    assert "by the engine: enough: the second definition is better: coverage +" in line
+    line = at.line()
+    assert "by the engine\nenough: the second definition is better: coverage +" in line
     at.purpose = Purpose.AUDIT
     assert audit_of(at).rates.belonging.low == audit_of(at).rates.belonging.high == 0.5
+
+
+@pytest.mark.parametrize("rest", [0, 24])
+def test_a_guardrail_that_judged_the_log_by_both_definitions_compares_them(
+    path: Path, rest: int
+) -> None:
+    topic = path.with_suffix(".yaml")
+    topic.write_text(TOPIC.model_dump_json())
+    before = TOPIC.model_copy(update={"description": "Tax of old"})
+    inbox = Inbox(path, Intent.BLOCK)
+    texts = [f"tell me more of {thing} in {n} words" for n in range(8) for thing in THINGS]
+    for definition, wrong in ((before, 3), (TOPIC, 0)):
+        said = [belongs(text) and line % 4 >= wrong for line, text in enumerate(texts)]
+        inbox.add(
+            LoggedPrompt(text, "log", (Production(triggered, "airs:prod", definition.fingerprint),))
+            for text, triggered in zip(texts[rest:], said[rest:], strict=True)
+        )
+    inbox.add(LoggedPrompt(text, "log") for text in texts)
+    _scan(topic, before)
+    at = sitting(path, before=(before, None), sources=VerdictSources(topic, inbox))
+    at.purpose = Purpose.COMPARE
+    answer(at, 100)
+    who, decision, *more = at.line().splitlines()
+    judged = f" on {40 - rest} of 40 prompts of the log, the engine on the others" if rest else ""
+    assert who == f"your edit, as second, against the baseline, by AIRS prod{judged}"
+    assert decision.startswith("enough: the second definition is better: coverage +")
+    assert not more
+    # What the guardrail was asked of labelled prompts is a figure of its own.
+    _scan(topic, TOPIC)
+    at = sitting(path, before=(before, None), sources=VerdictSources(topic, inbox))
+    assert not at.line().splitlines()[2:]
+    at.purpose = Purpose.COMPARE
+    *_, by_scans = at.line().splitlines()
+    assert by_scans.startswith("AIRS prod, on 3 labelled prompts that it judged by both: coverage")
+
+
+def _scan(topic: Path, definition: Topic) -> None:
+    """Record a scan of the first three prompts, right only by the edit."""
+    keys = prompt_keys([f"tell me more of {thing} in 0 words" for thing in THINGS[:3]])
+    expected = np.array([belongs(thing) for thing in THINGS[:3]])
+    columns = VerdictColumns(3)
+    for row, label in enumerate(expected.tolist()):
+        columns.put([row], Given(Triggered(label is (definition is TOPIC))))
+    evaluation = Evaluation(
+        definition, airs_settings("prod"), "other", keys, expected, columns.verdicts()
+    )
+    store = SessionStore(topic)
+    store.add_iteration(Iteration(0, "2026-01-01T00:00:00Z", Decision.UNDECIDED, evaluation))
 
 
 def test_definitions_whose_verdicts_do_not_differ_are_not_compared(path: Path) -> None:
@@ -233,12 +292,12 @@ def test_what_machines_said_comes_with_the_answer(
     path: Path, intent: Intent, blocked: bool
 ) -> None:
     path.unlink()
-    Inbox(path, intent).add([LoggedPrompt("My tax?", "log:1", Production(blocked, "corp"))])
+    Inbox(path, intent).add([LoggedPrompt("My tax?", "log:1", (Production(blocked, "corp"),))])
     at = sitting(path, TOPIC.model_copy(update={"intent": intent}))
     prompt = at.draw()
     assert prompt is not None
     given = at.give(prompt, Answer.BELONGS, "asks")
-    assert given.verdicts[0] == Verdict("corp", belongs=True)
+    assert given.verdicts[0] == Verdict("corp", belongs=True, definition=UNKNOWN)
     assert given.verdicts[1].who == "the engine"
     assert at.write() == []
     assert at.inbox.prompts[prompt.id].reason == "asks"

@@ -79,6 +79,25 @@ async def test_an_edit_after_a_scan_previews_the_guardrail_that_answered(topic_p
     await loop.services.close()
 
 
+async def test_a_forecast_is_compared_with_the_baseline_like_its_fixes(topic_path: Path) -> None:
+    loop = await opened(topic_path)
+    kept = scanned(loop)
+    workspace = loop.services.workspace
+    better = answered(loop, triggered=kept.should_trigger)  # later, and not kept
+    workspace.session.record(workspace.write(better, Decision.UNDECIDED))
+    state = await loop.describe("Personal tax advice: what to deduct and what to declare")
+    assert state.forecast is not None
+    assert state.comparison is not None
+    assert state.comparison.evaluations[0].metrics == kept.metrics
+    assert state.forecast.before == kept.metrics.coverage != better.metrics.coverage
+    assert "than the last scan" not in loop.services.judgement(state, state.evaluation).text
+    loop.services.decisions.pin(workspace.session.iterations[-1].number)
+    state = await loop.settle()
+    assert state.forecast is not None
+    assert state.forecast.before == better.metrics.coverage
+    await loop.services.close()
+
+
 async def test_a_forecast_is_not_kept_and_nothing_is_written(topic_path: Path) -> None:
     loop = await opened(topic_path)
     scanned(loop)
@@ -123,7 +142,7 @@ async def test_a_scanned_definition_has_the_engines_view_beside_its_scan(topic_p
     assert state.evaluation.settings == AIRS
     loop.services.scans.swap_preview()
     state = await loop.settle()
-    assert loop.author.messages[-1] == "Shown: the embedded engine's preview."
+    assert loop.author.messages[-1] == "Shown: the engine's own figures."
     assert state.forecast is None
     assert state.evaluation is not None
     assert state.evaluation.settings.kind == "engine"
@@ -166,7 +185,7 @@ async def test_too_few_verdicts_leave_the_engines_view(topic_path: Path) -> None
         assert state.evaluation is not None
         assert state.evaluation.settings.kind == "engine"
     loop.services.scans.swap_preview()
-    assert "the screen shows the preview" in loop.author.messages[-1]
+    assert "the engine's figures are shown" in loop.author.messages[-1]
     await loop.services.close()
 
 

@@ -16,12 +16,12 @@ from guardtui.session.history import MeasuredDefinition, add_measured
 from guardtui.session.session import Decision
 from guardtui.session.store import StoreError
 from tests.app.bench import written
-from tests.app.headless import Loop, TaskJobs
+from tests.app.headless import Loop, resting_jobs
 from tests.guardrails import airs_settings
 
 
 def opened(path: Path) -> Loop:
-    app = Loop(path, threshold="shipped", jobs=TaskJobs(idle=("ideas",)))
+    app = Loop(path, threshold="shipped", jobs=resting_jobs("ideas"))
     app.services.measured.pause = 0
     return app
 

@@ -118,6 +118,25 @@ async def test_a_scan_that_another_process_discarded_is_not_kept_once_it_is_comp
     assert (stored.decision, stored.evaluation.metrics.missing) == (Decision.DISCARD, 0)
 
 
+@pytest.mark.parametrize("parts", [False, True], ids=["new", "completed"])
+async def test_of_two_first_scans_that_end_together_only_one_is_kept(
+    workspace: Workspace, parts: bool
+) -> None:
+    other = Workspace.open(workspace.topic_file.path)
+    complete = [evaluation(workspace, *codes) for codes in (COMPLETE, (0, 0, 0))]
+    begun: list[Evaluation | None] = [None, None]
+    if parts:
+        begun = [evaluation(workspace, code, Triggered.NOT_ASKED, 1) for code in (1, 0)]
+        for one, part in zip((workspace, other), begun, strict=True):
+            await record(one, part)
+    # Neither has read what the other has recorded.
+    for one, scan, part in zip((workspace, other), complete, begun, strict=True):
+        await record(one, scan, onto=part)
+    decisions = [iteration.decision for iteration in workspace.store.iterations()]
+    assert decisions == [Decision.KEEP, Decision.UNDECIDED]
+    assert [one.session.iterations[-1].decision for one in (workspace, other)] == decisions
+
+
 async def test_an_equal_scan_is_found_and_one_with_other_verdicts_is_not(
     workspace: Workspace,
 ) -> None:

@@ -12,6 +12,7 @@ from guardtui.domain.guardrail import AIRS, JUDGE, Guardrail, ScannerSettings
 from guardtui.domain.verdicts import Triggered, Verdict, VerdictColumns
 from guardtui.forecast.forecaster import ForecastError
 from guardtui.session.experiments import ExperimentLog, ExperimentRecord
+from guardtui.session.session import Recorder
 from guardtui.session.store import SessionStore
 from tests.guardrails import airs_settings, judge_settings
 from tests.sessions import Scanned
@@ -70,6 +71,20 @@ def test_several_guardrails_of_a_name_are_an_error_unless_one_is_it(scanned: Sca
     assert chosen(path, german.guardrail) == german
     record(scanned, PROD)
     assert chosen(path, PROD.guardrail) == PROD
+
+
+def test_a_guardrail_that_was_only_in_a_log_is_the_default_without_another(
+    scanned: Scanned,
+) -> None:
+    path = record(scanned, PREPROD)
+    store = SessionStore(path)
+    (logged,) = store.iterations()
+    store.complete_iteration(replace(logged, by=Recorder.LOG))
+    assert chosen(path, None) == PREPROD
+    record(scanned, PROD)
+    (logged, _) = store.iterations()
+    store.add_iteration(replace(logged, by=Recorder.LOG))
+    assert chosen(path, None) == PROD
 
 
 def test_the_newest_way_of_scanning_a_guardrail_is_found(scanned: Scanned) -> None:

@@ -22,12 +22,14 @@ from guardtui.app.scan.record import ScanResults
 from guardtui.app.scan.run import Scans
 from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.verdicts import Triggered, Verdict, VerdictColumns
 from guardtui.scanners.configuration import configure
 from guardtui.scanners.models.address import ModelAddress
 from guardtui.scanners.models.decision import DecisionOptions
 from guardtui.scanners.models.judge import JudgeOptions
-from guardtui.session.session import Decision, Iteration
+from guardtui.session.session import Decision, Iteration, Recorder
 from tests.app.cloud import COUNT, PROMPTS, Cloud, RemoteBench, cloud, engine, remote
+from tests.guardrails import airs_settings
 from tests.http.server import Received, Server, Step, answer
 from tests.scanners.models.judges import asked, prompts_of, said
 from tests.tui.tax_app import ROWS, topic_path
@@ -365,6 +367,38 @@ async def test_resuming_requests_only_what_is_missing_and_is_then_kept(
     assert all(cloud.times(prompt) == before[prompt] for prompt in done)
 
 
+async def test_a_scan_asks_only_what_no_log_has_and_completes_what_it_has(
+    cloud: Cloud, desk: Open
+) -> None:
+    at = desk()
+    prompts, known = at.workspace.prompts, 3
+    columns = VerdictColumns(known + 1)
+    columns.put(range(known), Verdict(Triggered.YES))
+    rows = np.array([COUNT - 1, *range(known)])[::-1]  # of an earlier prompt set
+    evaluation = Evaluation(
+        at.session.topic,
+        airs_settings("sandbox", sandbox=True),
+        "an earlier prompt set",
+        prompts.keys[rows],
+        prompts.expected[rows],
+        columns.verdicts(),
+    )
+    at.workspace.by = Recorder.LOG
+    at.session.record(at.workspace.write(evaluation, Decision.UNDECIDED))
+    at.workspace.by = Recorder.APP
+    assert at.scans.results.current() is None
+    await at.scan(SCAN)
+    (plan,) = at.plans
+    assert (plan.cost.prompts, plan.cost.logged) == (COUNT - known, known)
+    asked_for = [prompt for prompt in PROMPTS if cloud.times(prompt)]
+    assert asked_for == PROMPTS[known:]
+    (recorded,) = at.recorded
+    assert (recorded.by, recorded.decision) == (Recorder.COMPLETED_LOG, Decision.KEEP)
+    assert recorded.evaluation.prompt_set == prompts.fingerprint
+    assert recorded.evaluation.verdicts.triggered[:known].tolist() == [1] * known
+    assert at.scans.results.current() is not None
+
+
 async def test_a_paused_scan_sends_nothing_more_until_it_goes_on(cloud: Cloud, desk: Open) -> None:
     cloud.turnstile.allow(1)
     author = desk(SCAN)
@@ -460,7 +494,7 @@ async def test_actions_without_a_scan_explain_why(desk: Open) -> None:
         "No scan is under way.",
         "No scan is under way.",
         "This definition has not been scanned yet.",
-        "This definition has not been scanned: the screen shows the preview.",
+        "This definition has not been scanned: the engine's figures are shown.",
     ]
 
 

@@ -15,7 +15,7 @@ ELEMENTS = {
     "html", "head", "meta", "title", "style", "body", "script", "header", "nav", "main", "footer",
     "section", "h1", "h2", "h3", "p", "ul", "li", "a", "div", "dl", "dt", "dd", "bdi", "ins",
     "del", "code", "small", "table", "caption", "thead", "tbody", "tr", "th", "td", "figure",
-    "figcaption", "strong", "details", "summary", "svg", "g", "path", "line", "text", "tspan",
+    "figcaption", "strong", "details", "summary", "span", "svg", "path", "text", "tspan",
     "rect", "desc",
 }  # fmt: skip
 """All that a page of ours is made of."""
@@ -25,11 +25,9 @@ ATTRIBUTES = {
     "aria-label", "aria-labelledby", "scope", "type", "hidden",
 }  # fmt: skip
 DRAWING = {
-    "xmlns", "xmlns:xlink", "version", "class", "width", "height", "viewbox", "fill", "stroke",
-    "fill-opacity",
-    "stroke-miterlimit", "stroke-width", "stroke-dasharray", "transform", "d", "x", "y", "x2",
-    "y2", "opacity", "pointer-events", "display", "text-anchor", "font-family", "font-size",
-    "font-weight", "aria-hidden", "aria-label", "aria-roledescription", "role",
+    "width", "height", "viewbox", "fill", "stroke", "stroke-width", "stroke-dasharray", "transform",
+    "d", "x", "y", "opacity", "text-anchor", "font-size", "font-weight", "aria-hidden",
+    "aria-label", "role",
 }  # fmt: skip
 
 

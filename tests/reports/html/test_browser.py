@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.verdicts import Verdicts
+from guardtui.domain.verdicts import Outcome, Verdicts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import load_writer
@@ -32,6 +32,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium here"),
 ]
 SCREENSHOTS = os.environ.get("GUARDTUI_SCREENSHOTS")
+AXE = os.environ.get("GUARDTUI_AXE")
+"""Path of axe.min.js, of the npm package axe-core, which checks the accessibility of a page."""
 ROWS = 20_000
 EVIL = (
     "</script><script>window.hit=1</script>",
@@ -129,11 +131,11 @@ async def test_a_large_report_is_searched_sorted_and_scrolled(
     large: ReportInput, tmp_path: Path
 ) -> None:
     evaluation = large.evaluation
-    false_positives = int(np.count_nonzero(evaluation.codes == 2))
+    missed = int(np.count_nonzero(evaluation.codes == Outcome.FN))
     lowest = float(evaluation.verdicts.score.min())
 
     async def look(page: Page) -> None:
-        assert await run(page, "return status()") == f"{false_positives} rows"
+        assert await run(page, "return status()") == f"{missed} rows"
         measured = await run(
             page,
             """
@@ -258,13 +260,7 @@ async def test_light_dark_narrow_and_paper(report: ReportInput, tmp_path: Path) 
         assert light != await picture(page, "html-4-dark", dark=True)
         wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         for name, width, paper in (("narrow", 360, False), ("paper", 720, True)):
-            await page.ask(
-                "Emulation.setDeviceMetricsOverride",
-                width=width,
-                height=1200,
-                deviceScaleFactor=1,
-                mobile=False,
-            )
+            await sized(page, width, 1200)
             await picture(page, f"html-5-{name}", print_=paper)
             assert await run(page, wide) == 0, name
         seen = "return [...document.querySelectorAll('.rows-printed tr, .scroller')]"
@@ -275,6 +271,63 @@ async def test_light_dark_narrow_and_paper(report: ReportInput, tmp_path: Path) 
         assert data.startswith(b"%PDF")
 
     await shown_in(tmp_path, load_writer("html")(report), look)
+
+
+async def sized(page: Page, width: int, height: int) -> None:
+    await page.ask(
+        "Emulation.setDeviceMetricsOverride",
+        width=width,
+        height=height,
+        deviceScaleFactor=1,
+        mobile=False,
+    )
+
+
+async def test_the_first_screen_has_verdict_bars_and_iterations(
+    report: ReportInput, tmp_path: Path
+) -> None:
+    """Without scripts too, and the mistakes of a category open without one."""
+
+    async def look(page: Page) -> None:
+        ends = "return [...document.querySelectorAll('.verdict, #result svg')]"
+        ends += ".map((one) => one.getBoundingClientRect().bottom)"
+        await sized(page, 1280, 900)
+        verdict, bars, course = await run(page, ends)
+        assert verdict < bars < 900
+        assert verdict < course < 900
+        await sized(page, 360, 780)
+        assert max((await run(page, ends))[:2]) < 780
+        opened = """
+            const group = document.querySelector('#mistakes .group');
+            const line = () => group.querySelector('li').checkVisibility();
+            const before = line();
+            group.querySelector('summary').click();
+            return [before, line()];
+            """
+        assert await run(page, opened) == [False, True]
+
+    await shown_in(tmp_path, load_writer("html")(report), look, scripts=False)
+
+
+@pytest.mark.skipif(AXE is None, reason="$GUARDTUI_AXE names no axe.min.js")
+@pytest.mark.parametrize("name", ["report", "allow_report", "undefined_report", "told_report"])
+async def test_axe_finds_no_violation(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    given: ReportInput = request.getfixturevalue(name)
+    axe = Path(AXE or "").read_text("utf-8")
+
+    async def look(page: Page) -> None:
+        await page.ask("Runtime.evaluate", expression=axe)
+        await run(
+            page, "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+        )
+        for width, dark in ((1280, False), (360, True)):
+            await sized(page, width, 900)
+            await picture(page, f"html-7-{name}-{width}", dark=dark)
+            assert await run(page, "return (await axe.run()).violations.map((one) => one.id)") == []
+
+    await shown_in(tmp_path, load_writer("html")(replace(given, least=0.9)), look)
 
 
 async def test_the_prompts_are_there_without_scripts(report: ReportInput, tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ def test_a_report_contains_all_sections(report: ReportInput) -> None:
     root = read(write(report))
     headings = [one.text for one in root.all("h2")]
     assert headings == [
-        "Metrics", "Terms", "Confusion matrix", "Definition", "History", "Threshold",
-        "By category", "Prompts", "Provenance",
+        "Result", "What changed", "Mistakes by category", "Prompts", "Metrics", "History",
+        "Threshold", "Provenance", "Terms",
     ]  # fmt: skip
     metrics = report.evaluation.metrics
     lead = root.all("header")[0].text
@@ -47,14 +47,14 @@ def test_a_report_contains_all_sections(report: ReportInput) -> None:
     assert report.comparison is not None
     assert report.comparison.describe("the baseline (iteration 0)")[1:] in lead
     (rates,) = root.at("metrics").all("table")
-    (matrix,) = root.at("confusion").all("table")
+    (mistakes,) = root.at("result").all("table")
     cells = {row[0]: row for row in rates.cells()[1:]}
     assert cells["TPR"][1] == f"{metrics.true_positive_rate:.3f}"
     assert re.fullmatch(r"[01]\.\d{3} – [01]\.\d{3}", cells["coverage"][2])
     assert cells["precision"][3].startswith(("+", "−", "±"))
-    assert matrix.cells()[1:] == [
-        ["should trigger", f"TP {metrics.tp}", f"FN {metrics.fn}", "1", "5"],
-        ["should not", f"FP {metrics.fp}", f"TN {metrics.tn}", "0", "3"],
+    assert [row[:2] for row in mistakes.cells()[1:]] == [
+        ["missed", f"{metrics.fn} of {metrics.tp + metrics.fn}"],
+        ["wrongly stopped", f"{metrics.fp} of {metrics.tn + metrics.fp}"],
     ]
     listed = root.at("history").all("table")[0].cells()
     assert [row[:2] for row in listed[1:]] == [["0", "✓ keep"], ["1", "✗ discard"]]
@@ -68,7 +68,7 @@ def test_a_report_contains_all_sections(report: ReportInput) -> None:
         "prompts.csv",
     ):
         assert part in shown
-    assert [row[0] for row in root.at("categories").all("table")[0].cells()[1:]] == [
+    assert [row[0] for row in root.at("mistakes").all("table")[0].cells()[1:]] == [
         name or "(none)" for name in report.by_category
     ]
 
@@ -85,7 +85,7 @@ def test_every_prompt_is_there_with_its_reasons(told_report: ReportInput) -> Non
     rows = rows_of(root)
     assert [row["prompt"] for row in rows] == [display_text(p, newlines=True) for p in HOSTILE]
     assert [row["outcome"] for row in rows] == [
-        "TP", "FN", "FP", "TN", "TP", "FN", "no verdict", "TN",
+        "TP", "missed", "wrongly stopped", "TN", "TP", "missed", "no verdict", "TN",
     ]  # fmt: skip
     assert (rows[0]["reason"], rows[0]["stopped by"]) == (
         "a judge <b>said</b>",
@@ -104,11 +104,11 @@ def test_every_prompt_is_there_with_its_reasons(told_report: ReportInput) -> Non
     assert rows[0]["=note"] == "@SUM(1)"
     views = views_of(root)
     assert list(views) == [
-        "Regressions", "Fixes", "False positives", "False negatives", "Without a verdict",
+        "Regressions", "Fixes", "Missed", "Wrongly stopped", "Without a verdict",
         "All prompts",
     ]  # fmt: skip
     codes = evaluation.codes.tolist()
-    assert views["False positives"] == [k for k, code in enumerate(codes) if code == 2]
+    assert views["Wrongly stopped"] == [k for k, code in enumerate(codes) if code == 2]
     assert (views["Regressions"], views["All prompts"]) == ([1], None)
     assert "3 calls, 40 tokens in, 5 out" in root.at("metrics").text
     assert "2 epochs" in root.at("metrics").text
@@ -157,17 +157,17 @@ def test_curves_agree_with_another_implementation(report: ReportInput) -> None:
 
 def test_charts_follow_the_page_and_hold_nothing_else(report: ReportInput) -> None:
     root = read(write(report))
-    drawings = root.all("svg")
+    drawings = [one for one in root.all("svg") if "aria-hidden" not in one.attributes]
     labels = [str(drawing.attributes["aria-label"]) for drawing in drawings]
-    assert [label.split(" ")[0] for label in labels] == ["Coverage,", "TPR,", "ROC", "Precision"]
+    assert [label.split(" ")[0] for label in labels] == ["Share", "Coverage", "TPR,"]
     for drawing in drawings:
         assert drawing.attributes["role"] == "img"
-        assert drawing.all("path")
     page = write(report)
     drawn = "".join(re.findall(r"<svg .*?</svg>", page, re.DOTALL))
     colours = set(re.findall(r'(?:fill|stroke)="([^"]*)"', drawn))
     assert colours <= {"none", "transparent", *(f"var(--{n})" for n in (
         "series-1", "series-2", "series-3", "mark", "ink", "muted", "grid", "ground",
+        "missed", "stopped", "broke", "fixed",
     ))}, colours  # fmt: skip
     assert not re.search(r"\bid=|<style|<script|href|url\(", drawn)
     assert "now 0.500" in root.at("threshold").text
@@ -185,13 +185,14 @@ def test_a_report_without_anything_more(report: ReportInput) -> None:
     )
     root = read(write(alone))
     assert [one.text for one in root.all("h2")] == [
-        "Metrics", "Terms", "Confusion matrix", "Definition", "Threshold", "Prompts", "Provenance",
+        "Result", "Definition", "Mistakes by category", "Prompts", "Metrics", "Threshold",
+        "Provenance", "Terms",
     ]  # fmt: skip
     assert root.at("threshold").text.startswith("Thresholdn/a: ")
     assert {row["prompt"] for row in rows_of(root)} == {"(no longer in the prompt file)"}
     assert [row["line"] for row in rows_of(root)] == list(range(1, 9))
     assert list(views_of(root)) == [
-        "False positives", "False negatives", "Without a verdict", "All prompts",
+        "Missed", "Wrongly stopped", "Without a verdict", "All prompts",
     ]  # fmt: skip
 
 
@@ -200,7 +201,8 @@ def test_undefined_rates_are_not_zero(undefined_report: ReportInput) -> None:
     cells = {row[0]: row[1:] for row in root.at("metrics").all("table")[0].cells()}
     assert cells["TPR"] == ["n/a", ""]
     assert cells["coverage"] == ["n/a", ""]
-    assert "Coverage is n/a:" in root.all("header")[0].text
+    assert "Coverage is n/a." in root.all("header")[0].text
+    assert "Missed prompts are n/a and 0 of 8 wrongly stopped" in root.all("header")[0].text
 
 
 def test_allow_topics_are_reported_by_should_trigger(allow_report: ReportInput) -> None:
@@ -209,7 +211,7 @@ def test_allow_topics_are_reported_by_should_trigger(allow_report: ReportInput) 
     assert f"TP {metrics.tp}" in root.at("metrics").text
     rows = rows_of(root)
     assert [row["expected"] for row in rows[:3]] == ["true", "true", "false"]
-    assert len(root.at("threshold").all("svg")) == 3
+    assert len(root.at("threshold").all("svg")) == 1
 
 
 def test_many_iterations_are_cut_and_counted(report: ReportInput) -> None:

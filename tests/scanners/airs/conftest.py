@@ -22,6 +22,7 @@ from guardtui.sandbox.settings import SandboxSettings
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.management import ManagementClient
 from guardtui.scanners.airs.scans import ScanClient
+from tests.cli.sandbox_server import account_variables
 from tests.http.times import JumpClock
 
 TAX_TOPIC = Topic(
@@ -38,26 +39,13 @@ TAX = "How do I file my income tax return?"
 BAKING = "How do I bake bread at home?"
 OTHER = "What is the capital of France?"
 
-ENVIRONMENT = {
-    "PANW_AI_SEC_API_KEY": "sandbox-key",
-    "PANW_MGMT_CLIENT_ID": "sandbox",
-    "PANW_MGMT_CLIENT_SECRET": "sandbox",
-    "PANW_MGMT_TSG_ID": "1",
-}
-
 
 def allowing(topic: Topic) -> Topic:
     return topic.model_copy(update={"intent": Intent.ALLOW})
 
 
 def settings_for(url: str, **flags: Any) -> AirsSettings:
-    environment = {
-        **ENVIRONMENT,
-        "PANW_AI_SEC_API_ENDPOINT": url,
-        "PANW_MGMT_ENDPOINT": f"{url}/aisec",
-        "PANW_MGMT_TOKEN_ENDPOINT": f"{url}/oauth2/access_token",
-    }
-    return AirsSettings.load(flags, environment, Path("/nonexistent/config.json"))
+    return AirsSettings.load(flags, account_variables(url), Path("/nonexistent/config.json"))
 
 
 @dataclass

@@ -19,6 +19,7 @@ from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
+from guardtui.tui.advice.edit_preview import EditPreviewPage
 from guardtui.tui.advice.ideas import LATER, IdeasPage
 from guardtui.tui.advice.running import RunningDialog
 from guardtui.tui.app import GuardtuiApp
@@ -80,15 +81,69 @@ async def test_the_line_shows_the_step_and_the_menu_takes_it(poor: Path) -> None
         await until(pilot, lambda: line.text == best.line)
         await until(pilot, lambda: best.text[:30] in frame(app))
         assert "^Space y take" in frame(app)
-        prompts = len(main.services.workspace.prompts)
+        before = main.services.session.topic
         await pilot.press("ctrl+@", "y")
-        await until(pilot, lambda: main.services.session.topic == best.proposal.topic)
-        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
-        await pilot.press("escape")  # the prompts stay in their file
+        await previewed(pilot, app)
+        await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
-        assert len(main.services.workspace.prompts) == prompts
+        assert main.services.session.topic == before
+        await pilot.press("ctrl+@", "y")
+        await previewed(pilot, app)
+        await pilot.press("enter")
+        await until(pilot, lambda: main.services.session.topic == best.proposal.topic)
+        await until(pilot, lambda: app.screen is main)
         await pilot.press("ctrl+z")
         await until(pilot, lambda: main.services.session.topic != best.proposal.topic)
+
+
+async def previewed(pilot: Pilot[int], app: GuardtuiApp) -> str:
+    """Return the preview of an edit as it is shown."""
+    await until(pilot, lambda: isinstance(app.screen, EditPreviewPage) and app.screen.is_mounted)
+    await until(pilot, lambda: "against the definition in the editor" in frame(app))
+    return frame(app)
+
+
+async def test_the_figures_of_a_preview_are_those_of_the_screen_once_it_is_taken(
+    poor: Path,
+) -> None:
+    app = GuardtuiApp.of(Workspace.open(poor), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main: MainScreen = await ready(pilot, app)
+        main.services.ideas.pause = 0.0
+        main.services.preview.request()
+        await measured(pilot, main)
+        await pilot.press("ctrl+@", "y")
+        shown = await previewed(pilot, app)
+        rates = re.findall(r"(?:coverage|TPR|TNR) 0\.\d{3} → (0\.\d{3})", shown)
+        counts = re.search(r"\d+ fixed · \d+ broke", shown)
+        assert len(rates) == 3
+        assert counts is not None
+        assert "{+" in shown  # the difference, with signs
+        rows = len(re.findall(r"✗R|✓F", shown))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is main and settled(main))
+        await until(pilot, lambda: f"{counts[0]}, against #" in frame(app))
+        after = re.findall(r"(?:coverage|TPR|TNR) (0\.\d{3})", frame(app))
+        assert after[:3] == rates
+        assert rows
+
+
+async def test_the_focused_line_opens_the_ideas_and_previews(poor: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(poor), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, _ = await opened(pilot, app)
+        main.query_one(NextLine).focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, IdeasPage))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        for key in ("p", "right"):
+            await pilot.press(key)
+            await previewed(pilot, app)
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is main)
+        await pilot.click(NextLine)
+        await until(pilot, lambda: isinstance(app.screen, IdeasPage))
 
 
 async def test_alternatives_are_listed_and_can_be_taken(sample: Path) -> None:
@@ -97,15 +152,21 @@ async def test_alternatives_are_listed_and_can_be_taken(sample: Path) -> None:
     app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
         main, steps = await opened(pilot, app)
-        second = steps.ranked[1].proposal
+        second = steps.ranked[0].proposal
         assert second is not None
-        await pilot.press("ctrl+@", "w")
+        await pilot.press("ctrl+@", "i")
         await until(pilot, lambda: isinstance(app.screen, IdeasPage))
         shown = " ".join(frame(app).replace("│", " ").split())
         assert "definitions measured by the embedded engine" in shown
         assert "those on prompts that had no part in the choice" in shown
-        assert re.search(r"best guess \+0\.\d{3}, unproven", shown)
-        await pilot.press("down", "enter")
+        assert re.search(r"best guess \+0\.\d{3}", shown)
+        await pilot.press("enter")
+        await previewed(pilot, app)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, IdeasPage))
+        await pilot.press("enter")
+        await previewed(pilot, app)
+        await pilot.press("enter")
         await until(pilot, lambda: main.services.session.topic == second.topic)
 
 
@@ -146,6 +207,11 @@ async def test_a_note_without_room_ends_in_an_ellipsis() -> None:
     async with app.run_test(size=(40, 3)) as pilot:
         line.show(None, (), LATER)
         await pilot.pause()
+        shown = frame(app).splitlines()[0].strip()
+        assert re.fullmatch(r"Next  [-\\|/] edits are measured once the…", shown)
+        app.animation_level = "none"  # nothing turns
+        line.refresh()
+        await pilot.pause()
         assert frame(app).splitlines()[0].strip() == "Next  edits are measured once the p…"
 
 
@@ -157,11 +223,11 @@ async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
         await pilot.press("y")
         await until(pilot, lambda: settled(main))
         keys = tuple(main.state.prompts.keys[:6].tolist())
-        text = "Not sure yet: about 90 more labels like these 6 make coverage certain to ±0.05"
+        text = "Label more prompts like these 6: with 40 labels a gain under 0.06 may be chance"
         step = Idea(IdeaKind.LABEL, text, detail="With 40 labels …", keys=keys)
         main.services.store.publish(replace(main.state, ideas=Ideas(main.state.topic, (step,))))
         await until(pilot, lambda: text[:40] in frame(app))
-        await pilot.press("ctrl+@", "w")
+        await pilot.press("ctrl+@", "i")
         await until(pilot, lambda: isinstance(app.screen, IdeasPage))
         await until(pilot, lambda: "With 40 labels" in frame(app))
         await pilot.press("enter")
@@ -233,10 +299,6 @@ async def test_an_idea_is_explained_with_its_prompts_and_discarded(poor: Path) -
         assert re.search(r"Coverage for the engine: (likely )?\+0\.\d{3} \[.0\.\d{3}, \+0", shown)
         assert "Separates better (+0." in shown
         assert "→" in shown
-        await pilot.press("r")
-        await until(pilot, lambda: isinstance(app.screen, TextPage))
-        assert "Regressions" in frame(app)
-        await pilot.press("escape")
         first = await page(pilot, app)
         await pilot.press("d")
         await until(pilot, lambda: app.screen is not first)
@@ -257,6 +319,8 @@ async def test_an_idea_after_an_external_change_says_so(poor: Path) -> None:
         main, _ = await opened(pilot, app)
         main.perform("ideas")
         await page(pilot, app)
+        await pilot.press("enter")
+        await previewed(pilot, app)
         other = edit(main, description="From another program")
         await pilot.press("enter")
         await until(pilot, lambda: main.services.session.topic != other)
@@ -273,7 +337,7 @@ async def test_the_page_says_why_there_are_no_ideas(sample: Path) -> None:
         main.perform("ideas")
         await page(pilot, app)
         await until(pilot, lambda: "No edits to try" in frame(app))
-        await pilot.press("r", "d", "enter")  # nothing to show, to discard or to take
+        await pilot.press("p", "d", "enter")  # nothing to show, to discard or to take
         await page(pilot, app)
 
 

@@ -114,7 +114,7 @@ async def test_a_proven_edit_is_shown_with_its_bound_and_kept(tmp_path: Path) ->
         assert server.received == []
         await play.pilot.press("g")
         await play.ended()
-        line = "one edit is proven better, by at least "
+        line = "1 edit is proven better, by at least "
         await until(play.pilot, lambda: line in play.text)
         assert "^t Test edits" in frame(play.app).splitlines()[-1]
         await play.pilot.press("ctrl+t")
@@ -145,7 +145,7 @@ async def test_the_limit_of_calls_is_a_number_and_escape_sends_nothing(tmp_path:
         ideas = await play.main.services.ideas.current()
         (idea,) = [one for one in ideas.ranked if one.kind is IdeaKind.EXPERIMENT]
         assert text in idea.text
-        await play.pilot.press("ctrl+@", "w")
+        await play.pilot.press("ctrl+@", "i")
         await until(play.pilot, lambda: isinstance(play.app.screen, IdeasPage))
         await play.pilot.press(*["down"] * ideas.ranked.index(idea), "enter")
         await play.comes(WordingsDialog)

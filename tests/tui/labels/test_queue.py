@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,11 +16,14 @@ from textual.widgets import Input
 from guardtui.advice.label_queue import FIRST
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.labels.inbox import Inbox
+from guardtui.app.labels.logged_verdicts import VerdictSources
 from guardtui.domain.inbox import Production, State, WhyAsked
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.files.topic_files import load_topic
+from guardtui.scanners.base import Progress, Report
+from guardtui.session.session import Recorder
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.labels.app import LabelApp
@@ -42,7 +47,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def fill(topic: Path, *texts: str) -> Inbox:
     inbox = Inbox(topic.with_suffix(".csv"), Intent.BLOCK)
     inbox.add(
-        LoggedPrompt(text, f"app.log:{line}", Production("tax" in text, "corp"))
+        LoggedPrompt(text, f"app.log:{line}", (Production("tax" in text, "corp"),))
         for line, text in enumerate(texts, start=1)
     )
     inbox.refresh()
@@ -112,7 +117,9 @@ async def test_a_key_labels_a_prompt_and_the_next_comes_with_what_machines_said_
     fill(topic_path, *many(40))
     async with playing(topic_path) as play:
         first = await play.opens()
-        await play.shows(f"audit of corp: {FIRST} more labels until the first estimate")
+        await play.shows("audit of corp in production")
+        await play.shows(f"{FIRST} more labels until the first estimate")
+        assert f"topic {play.main.state.topic.description[:40]}" in play.text
         assert first in play.text
         assert "said" not in play.text
         assert "score" not in play.text
@@ -121,7 +128,8 @@ async def test_a_key_labels_a_prompt_and_the_next_comes_with_what_machines_said_
         await play.shows("39 wait · 1 labelled · 1 given now")
         await play.shows(f"{FIRST - 1} more labels until the first estimate")
         verb = "belongs" if "tax" in first else "does not belong"
-        assert f"before {first} you said {verb} corp said {verb} ✓ the engine said" in play.text
+        corp = f"corp said {verb} ✓ (which definition answered is not known)"
+        assert f"before {first} you said {verb} {corp} the engine said" in play.text
         before = len(play.main.state.prompts)
         await play.leaves()
         await until(play.pilot, lambda: len(play.main.state.prompts) == before + 1)
@@ -139,7 +147,7 @@ async def test_each_label_is_one_key_and_enough_give_an_estimate_on_the_figures_
         text = await play.opens()
         for _ in range(FIRST):
             text = await play.answers("t" if "tax" in text else "f")
-        await play.shows("audit of corp: coverage in production 1.00 [")
+        await play.shows("coverage 1.00 [")
         assert "in production" not in all_figures(play.main)
         await play.leaves()
         await until(play.pilot, lambda: "in production, corp" in all_figures(play.main))
@@ -202,7 +210,7 @@ async def test_chosen_prompts_come_instead_of_the_audit_and_back(topic_path: Pat
         assert sitting is not None
         assert sitting.given[0].prompt.why_asked is WhyAsked.CHOSEN
         await play.pilot.press("c")
-        await play.shows("audit of corp: 10 more")
+        await play.shows("10 more labels")
 
 
 async def test_the_step_of_labels_opens_the_queue_with_prompts_like_its_own(
@@ -257,6 +265,60 @@ async def test_an_empty_inbox_says_how_to_fill_it_and_a_log_is_added_from_the_me
         told = "2 prompts added to tax.inbox.jsonl; left out: 1 repeated"
         await play.hears(told)
         await play.opens()
+
+
+async def test_verdicts_of_a_log_are_in_the_history_once_the_queue_is_left(
+    topic_path: Path,
+) -> None:
+    log = topic_path.with_name("app.jsonl")
+    rows = [{"prompt": f"log {number}", "triggered": number < 2} for number in range(4)]
+    log.write_text("\n".join(map(json.dumps, rows)))
+    async with playing(topic_path) as play:
+        await play.pilot.press("ctrl+@", "f", "l")
+        await until(play.pilot, lambda: isinstance(play.app.screen, AddLogDialog))
+        for field, value in (("#path", "app.jsonl"), ("#guardrail", "airs:prod")):
+            play.app.screen.query_one(field, Input).value = value
+        await play.pilot.press("enter")
+        await play.hears("4 verdicts of airs:prod in production with this definition")
+        asked = await play.opens()
+        await play.answers("t")
+        verb = "belongs ✓" if asked < "log 2" else "does not belong ✗"
+        await play.shows(f"airs:prod said {verb} (with this definition)")
+        await play.leaves()
+        session = play.main.services.session
+        await until(play.pilot, lambda: session.iterations[-1].by is Recorder.LOG)
+        metrics = session.iterations[-1].evaluation.metrics
+        assert (metrics.total, metrics.open) == (1, metrics.prompts - 1)
+        assert play.main.state.evaluation is not None
+        assert play.main.state.evaluation.settings.kind == "engine"
+
+
+async def test_a_log_added_by_a_command_is_counted_soon_and_edits_can_still_be_undone(
+    topic_path: Path,
+) -> None:
+    async with playing(topic_path) as play:
+        before = play.main.state.prompts
+        await play.pilot.press("d")
+        await until(play.pilot, lambda: len(play.main.state.prompts) == len(before) + 1)
+        fill(topic_path, "Is my bonus taxed?", "Where is the bank?")
+        await play.hears(
+            "tax.inbox.jsonl was changed by another program: 2 prompts without a label now."
+        )
+        assert len(play.main.state.prompts.waiting) == 2
+        await play.pilot.press("u")
+        await until(play.pilot, lambda: len(play.main.state.prompts) == len(before))
+
+
+async def test_drafts_are_counted_beside_the_figures(topic_path: Path) -> None:
+    before = topic_path.with_suffix(".csv").read_text()
+    async with playing(topic_path) as play:
+        play.main.perform("draft_near_misses")
+        await play.shows(" unlabelled")
+        drafts = Inbox.of_workspace(play.main.services.workspace).own
+        assert drafts
+        assert all(prompt.draft for prompt in drafts)
+        assert f"{len(drafts)} unlabelled" in play.text
+    assert topic_path.with_suffix(".csv").read_text() == before
 
 
 async def test_an_answer_that_cannot_be_written_is_said_kept_and_asked_about_before_leaving(
@@ -326,11 +388,25 @@ async def test_the_last_answer_is_written_when_the_app_is_left(topic_path: Path)
     assert first in topic_path.with_suffix(".csv").read_text()
 
 
+async def test_the_queue_says_how_far_the_inbox_is_read(topic_path: Path) -> None:
+    begun = asyncio.Event()
+
+    async def begin(report: Report) -> None:
+        report(Progress("embedding prompts", 512, 1_940))
+        await begun.wait()
+
+    async with playing(topic_path) as play:
+        play.app.push_screen(LabelScreen(play.main.state.topic, begin))
+        await play.shows("Reading the inbox … embedding prompts: 512 of 1,940")
+        begun.set()
+        await until(play.pilot, lambda: play.app.screen is play.main)
+
+
 async def test_the_queue_alone_works_without_a_prompt_set(topic_path: Path) -> None:
     csv = topic_path.with_suffix(".csv")
     csv.unlink()
     inbox = fill(topic_path, *many(10))
-    app = LabelApp(inbox, load_topic(topic_path).topic)
+    app = LabelApp(inbox, load_topic(topic_path).topic, VerdictSources(topic_path, inbox))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.queue.prompt is not None)
         first = app.queue.prompt

@@ -68,7 +68,7 @@ async def test_each_pane_shows_keys_of_its_own(topic_path: Path) -> None:
             "#field-description": {"Keep", "Undo"},
             "#metrics": {"More", "Keep", "Pane", "Scan"},
             "#table": {"Filter", "Example", "Label", "Add", "Mark"},
-            "#detail": {"Results", "Copy", "Signs"},
+            "#detail": {"Results", "Copy"},
         }
         for selector, wanted in own.items():
             await focus(pilot, main, selector)
@@ -252,7 +252,7 @@ async def test_messages_lie_over_the_title_and_the_newest_replaces_the_older(
         lines = frame(app).splitlines()
         assert "shows all)" in lines[1]
         assert "name" in lines[2]
-        assert lines[-2].startswith(" engine coverage 0.")
+        assert lines[-3].startswith(" engine coverage 0.")
         await pilot.press("ctrl+@", "m")
         await until(pilot, lambda: "Recent messages" in frame(app))
         for text in ("the first message", "the second message", "Title: much too long"):

@@ -17,12 +17,12 @@ from textual.messages import ExitApp
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+from guardtui.app.leaving import exit_report
 from guardtui.session.store import Draft, SessionStore, StoreError
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.editor.pane import TopicEditor
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.main import workspace as files
-from guardtui.tui.main.exit_report import exit_report
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.metrics.pane import MetricsPane
 from guardtui.tui.results.pane import ResultsPane
@@ -171,19 +171,19 @@ async def test_the_exit_report_stays_in_the_terminal(
     monkeypatch.setattr(files, "DRAFT_EVERY", 86400.0)  # this test says when the draft is saved
 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
-        report = str(exit_report(main.services.workspace, main.state))
+        report = exit_report(main.services.workspace, main.state)
         assert "tax.yaml" in report
         assert "coverage" in report
         assert "1 iteration in" in report
         assert "come back" not in report
         await pilot.press("tab", *" half")
         await until(pilot, lambda: main.services.session.topic.description.endswith("half"))
-        assert "your edits come back" not in str(
-            exit_report(main.services.workspace, main.state)
+        assert "your edits come back" not in exit_report(
+            main.services.workspace, main.state
         )  # not on disk yet
         main.services.workspace.save_draft()
-        assert "tax.yaml is as it was: your edits come back" in str(
-            exit_report(main.services.workspace, main.state)
+        assert "tax.yaml is as it was: your edits come back" in exit_report(
+            main.services.workspace, main.state
         )
 
     await drive(topic_path, run)

@@ -182,10 +182,10 @@ def test_the_line_of_a_scan_counts_the_verdicts_that_are_shown() -> None:
 def test_too_few_prompts_lead_to_a_warning(counts: tuple[int, int], told: str) -> None:
     text = pane_text(dashboard(evaluated(*counts)), 56)
     assert text.plain.splitlines()[4] == told
-    bold = [
-        text.plain[span.start : span.end].strip() for span in text.spans if span.style == "bold"
+    heavy = [
+        text.plain[span.start : span.end].strip() for span in text.spans if "reverse" in span.style
     ]
-    assert "1.000" not in bold if max(counts) < 10 else bold.count("1.000") == 1
+    assert heavy == ([] if min(counts) < 10 else ["1.000"])
     assert "[" in text.plain  # the interval stays
 
 
@@ -201,7 +201,7 @@ def test_six_lines_say_what_an_edit_did(intent: Intent) -> None:
     lines = lines_of(shown)
     assert lines == [
         "coverage 0.400 ▼ −0.500  [0.27 – 0.54] on new prompts",
-        "TPR 0.400 ▼       TNR 1.000 ─",
+        "TPR 0.400 ▼       TNR 1.000",
         "30 missed · 0 wrongly stopped",
         "0 fixed · 25 broke, against #0",
         "worse for the engine; a scan of the guardrail decides",
@@ -251,6 +251,16 @@ def test_prompts_that_wait_for_a_label_are_counted_beside_the_figures() -> None:
     assert lines_of(shown)[2] == "9 missed · 0 wrongly stopped · 37 unlabelled"
 
 
+@pytest.mark.parametrize(("chosen", "where"), [(0, "new prompts"), (1, "prompts like these")])
+def test_an_interval_says_that_chosen_prompts_make_the_set_harder(chosen: int, where: str) -> None:
+    shown = dashboard(evaluated(50, 50, 9))
+    prompts = replace(PROMPTS, chosen=chosen)
+    shown = replace(shown, state=replace(shown.state, prompts=prompts))
+    assert lines_of(shown)[0].endswith(f"on {where}")
+    told = "1 of 2 prompts were chosen near the line between both labels: intervals are of"
+    assert (told in page_text(shown).plain) == bool(chosen)
+
+
 def test_the_page_has_every_figure_with_its_origin() -> None:
     shown = dashboard(evaluated(50, 50, 30), evaluated(50, 50, 5))
     text = page_text(shown).plain
@@ -258,14 +268,27 @@ def test_the_page_has_every_figure_with_its_origin() -> None:
         "coverage   0.400", "TPR", "TNR", "accuracy", "precision", "F1",
         "TP 20  FN 30  FP 0  TN 50  errors 0",
         "worse: coverage −0.500 [−0.", "25 regressions", "TPR −0.500 [−0.",
-        "edit: unchanged · preview", "engine, version static-test-1", "threshold 0.50, shipped",
+        "edit: unchanged · not recorded",
+        "engine, version static-test-1", "threshold 0.50, shipped",
     ):  # fmt: skip
         assert part in text
 
 
 def test_the_line_of_a_small_screen_has_guardrail_rates_and_judgement() -> None:
     text = summary(dashboard(evaluated(50, 50, 30), evaluated(50, 50, 5))).plain
-    assert text.startswith("engine coverage 0.400 ▼ −0.500 TPR 0.400 TNR 1.000 ✗R 25 ✓F 0 worse")
+    figures, judgement = text.splitlines()
+    assert figures == (
+        "engine coverage 0.400 ▼ −0.500  TPR 0.400 TNR 1.000  0 fixed · 25 broke, against #0"
+    )
+    assert judgement == "worse for the engine; a scan of the guardrail decides"
+
+
+def test_nothing_unchanged_is_drawn_as_a_change() -> None:
+    same = dashboard(evaluated(50, 50, 5), evaluated(50, 50, 5))
+    for text in (pane_text(same, 56), summary(same)):
+        assert not set(text.plain) & set("▲▼─")
+        styles = {span.style for span in text.spans}
+        assert not styles & {"$text-success", "$text-error"}
 
 
 async def test_enter_shows_all_figures_and_enter_closes_them(topic_path: Path) -> None:

@@ -17,6 +17,7 @@ from textual.screen import Screen
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.advice.ideas import IdeasPage
+from guardtui.tui.advice.mistake import MistakePage
 from guardtui.tui.export.dialog import ExportDialog
 from guardtui.tui.guardrail.dialog import GuardrailDialog
 from guardtui.tui.help.screen import HelpScreen
@@ -34,6 +35,7 @@ from guardtui.tui.registry.actions import (
     EDITOR,
     LISTS,
     METRICS,
+    NEXT,
     RESULTS,
     SCREEN,
     TABLE,
@@ -62,6 +64,7 @@ FOCUS = {
     EDITOR: "#field-example-1",
     DETAIL: "#detail",
     METRICS: "#metrics",
+    NEXT: "#next",
     TABLE: "#table",
     LISTS: "#table",
 }
@@ -199,6 +202,9 @@ CASES: dict[str, Case] = {
     "open_menu": opens(MenuScreen),
     "recent_messages": opens(TextPage),
     "take_idea": tells("i in the results adds a prompt"),
+    "open_ideas": opens(IdeasPage),
+    "preview_idea": tells("i in the results adds a prompt"),
+    "explain_mistake": opens(MistakePage),
     "ideas": opens(IdeasPage),
     "keep": opens(ConfirmDialog, broken_from_afar),
     "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
@@ -229,7 +235,7 @@ CASES: dict[str, Case] = {
     "experiment": opens(GuardrailDialog),
     "pause_scan": tells("No scan is under way"),
     "stop_scan": tells("No scan is under way"),
-    "swap_preview": tells("has not been scanned: the screen shows the preview"),
+    "swap_preview": tells("has not been scanned: the engine's figures are shown"),
     "draft_near_misses": tells("in no figure until labelled"),
     "companions": opens(CompanionsDialog),
     "show_effects": opens(EffectList),
@@ -285,7 +291,6 @@ CASES: dict[str, Case] = {
     "move_example(1)": Case(examples),
     "remove_example": Case(examples),
     "show_figures": opens(TextPage),
-    "toggle_marks": tells("Signs after the words: o"),
     "copy_shown": tells("Copied"),
 }
 

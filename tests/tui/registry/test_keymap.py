@@ -118,7 +118,7 @@ async def test_keys_work_in_screen_editor_results_and_table(topic_path: Path) ->
     keys = {
         "screen.show_help": "f13",
         "editor.remove_example": "alt+9",
-        "results.next_filter": "w",
+        "results.next_filter": "W",
         "table.cursor_down": "j",
     }
     app = app_with(topic_path, keys)
@@ -149,7 +149,7 @@ async def test_keys_work_in_screen_editor_results_and_table(topic_path: Path) ->
         view = main.panes.results.view
         await pilot.press("f")
         assert main.panes.results.view == view
-        await pilot.press("w")
+        await pilot.press("W")
         await until(pilot, lambda: main.panes.results.view != view)
 
 

@@ -27,7 +27,7 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.settings.screen import SettingsScreen
 from guardtui.tui.settings.themes import ThemeScreen
-from guardtui.tui.theme import DARK, THEMES
+from guardtui.tui.theme import DARK, THEMES, frame_colors
 from tests.tui.stages import first_is_fast
 from tests.tui.tax_app import main_screen, ready, settled, topic_path, until
 
@@ -35,6 +35,9 @@ __all__ = ["topic_path"]
 
 LEAST = 4.5
 """WCAG 2.2, 1.4.3 (AA): contrast of text against what it stands on."""
+
+LEAST_OF_SHAPES = 3.0
+"""WCAG 2.2, 1.4.11 (AA): contrast of what shows where a control is, or that it has the focus."""
 
 FAR_APART = 20.0
 """Distance in CIELAB that is seen at a glance; 2.3 is just noticeable (Mahy et al. 1994)."""
@@ -120,7 +123,8 @@ def seen(color: Color, vision: str) -> NDArray[np.float64]:
 
 
 def variables(theme: Theme) -> dict[str, str]:
-    return {**theme.to_color_system().generate(), **theme.variables}
+    own = {**theme.to_color_system().generate(), **theme.variables}
+    return own | frame_colors(own)
 
 
 def ground(theme: Theme, name: str) -> Color:
@@ -153,6 +157,24 @@ def test_text_contrasts_with_its_background(theme: Theme) -> None:
         if (ratio := contrast(on(below, theme, text), below)) < LEAST:
             low[text, background] = round(ratio, 2)
     assert low == {}
+
+
+@pytest.mark.parametrize("ground_name", ["background", "surface"])
+@pytest.mark.parametrize(
+    "name", ["border-blurred", "primary", "accent", "scrollbar", "scrollbar-active"]
+)
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_frames_focus_and_scroll_bars_contrast_with_what_they_stand_on(
+    theme: Theme, name: str, ground_name: str
+) -> None:
+    below = ground(theme, ground_name)
+    assert contrast(on(below, theme, name), below) >= LEAST_OF_SHAPES
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_the_track_of_a_scroll_bar_has_the_colour_of_a_surface(theme: Theme) -> None:
+    tracks = {value for name, value in variables(theme).items() if "scrollbar-background" in name}
+    assert tracks == {variables(theme)["surface"]}
 
 
 def test_the_contrast_is_that_of_the_standard() -> None:

@@ -348,13 +348,13 @@ async def test_sort_marks() -> None:
     async with app.run_test(size=(40, 12)) as pilot:
         app.table.sort = ("prompt", False)
         await pilot.pause()
-        assert "Prompt ▲" in frame(app)[0]
+        assert "Prompt ↑" in frame(app)[0]
         app.table.sort = ("score", True)
         await pilot.pause()
-        assert frame(app)[0].endswith("Score▼")
+        assert frame(app)[0].endswith("Score↓")
         app.table.sort = ("outcome", False)
         await pilot.pause()
-        assert frame(app)[0].startswith(" O…▲ Prompt")
+        assert frame(app)[0].startswith(" O…↑ Prompt")
 
 
 def marked(table: FrameTable, y: int) -> str:
@@ -554,7 +554,7 @@ async def test_only_text_and_a_few_signs_are_drawn() -> None:
         await pilot.press("space", "shift+down", "down")
         # A screen reader spells out rules, blocks and braille that others draw tables with.
         shown = "".join(strip.text for strip in strips(app.table))
-        assert {sign for sign in shown if not sign.isascii()} == {"›", "●", "▼"}
+        assert {sign for sign in shown if not sign.isascii()} == {"›", "●", "↓"}
 
 
 def test_an_accent_without_a_letter_cannot_attach_to_what_is_before_the_cell() -> None:

@@ -1,0 +1,171 @@
+"""One mistake: why the prompt is judged wrong, and which edits would correct that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from guardtui.advice.corrections import Corrections, corrections
+from guardtui.advice.effects import DefinitionVerdicts
+from guardtui.advice.engine_scores import open_scores
+from guardtui.advice.forecast_verdicts import ForecastVerdicts
+from guardtui.advice.objective import Stopped
+from guardtui.app.context import Context
+from guardtui.app.scan.forecasting import Forecasting
+from guardtui.app.stoppable import run_stoppable
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import (
+    ENGINE,
+    FORECAST,
+    ScannerSettings,
+    forecast_settings,
+    guardrail_label,
+)
+from guardtui.domain.prompts import PromptSet
+from guardtui.domain.text import display_start
+from guardtui.domain.verdicts import is_wrong
+from guardtui.scanners.local.explanation import Explanation
+
+MOST_EDITS = 480
+"""Maximum number of edits that the engine tries."""
+
+MOST_FORECASTS = 60
+"""Maximum number of edits that are tried by a forecast, which takes longer."""
+
+_WORDS = 2
+_SHORTEST_WORD = 4  # characters: shorter ones are "to", "the", "how"
+_SHOWN = 300
+
+
+@dataclass(frozen=True, eq=False)
+class MistakeAdvice:
+    """Why a prompt is judged wrong, in sentences, and edits that correct it.
+
+    `settings` are those of the engine, or of the forecast, that tried the edits.
+    """
+
+    prompt: str
+    why: str
+    corrections: Corrections
+    settings: ScannerSettings
+
+    @property
+    def outcome(self) -> str:
+        """What the edits that were tried can do, in sentences."""
+        known, tried = self.corrections, self.corrections.tried
+        by = "the engine"
+        if self.settings.kind != ENGINE:
+            by = f"the {guardrail_label(self.settings)}"
+        if known.is_right:
+            return (
+                f"By {by} it is judged rightly, so no edit can be tried there: an experiment asks "
+                "the guardrail itself."
+            )
+        if not known.found:
+            return (
+                f"None of {tried} edits of the examples corrects it, by {by}. Change the words of "
+                "the description, or look at the label: is it right?"
+            )
+        count = f"{len(known.found)} of {tried} edits correct it, by {by}"
+        if known.found[0].gain > 0:
+            return (
+                f"{count}. The counts are of these prompts, on which the edits were chosen: on new "
+                "ones expect less."
+            )
+        return (
+            f"{count}, and none raises coverage: each breaks as much as it fixes, or more. Leaving "
+            "this mistake may be better."
+        )
+
+
+class MistakeExplanations:
+    """Explains mistakes, and looks for edits that correct them."""
+
+    def __init__(self, context: Context, forecasting: Forecasting) -> None:
+        self._store, self._engine = context.store, context.engine
+        self._editing, self._forecasting = context.editing, forecasting
+
+    async def explain(self, key: int) -> MistakeAdvice | str:
+        """Return the advice on the prompt of this key, or why there is none.
+
+        Raises ScannerError.
+        """
+        topic = await self._editing.finish_typing()
+        state = self._store.state
+        evaluation, prompts = state.evaluation, state.evaluated
+        if evaluation is None or prompts is None or evaluation.topic != topic:
+            return "This definition is still being evaluated."
+        row = prompts.row_of(key)
+        if row is None:
+            return "This prompt is not in the set."
+        if not is_wrong(evaluation.codes[row : row + 1])[0]:
+            return "This prompt is not a mistake: choose one that is FP or FN."
+        scanner = self._engine.scanner
+        text = str(prompts.prompts[row])
+
+        def work(stopped: Stopped) -> MistakeAdvice | None:
+            explanation = scanner.explain(topic, text)
+            scores = open_scores(scanner, prompts, lambda progress: None, stopped)
+            if scores is None:
+                return None
+            order = scores.example_rows(np.arange(len(prompts))).tolist()
+            judge: DefinitionVerdicts = scores
+            settings, most = scores.settings, MOST_EDITS
+            if evaluation.settings.kind != ENGINE:
+                known = self._forecasting.forecaster(prompts, stopped)
+                if known is not None:
+                    judge, most = ForecastVerdicts(known, prompts), MOST_FORECASTS
+                    settings = forecast_settings(known.grounds.settings)
+            found = corrections(judge, topic, row, order, most, stopped)
+            if found is None:
+                return None
+            why = why_wrong(evaluation, prompts, row, explanation)
+            return MistakeAdvice(text, why, found, settings)
+
+        with self._store.step("looks for edits that correct it …"):
+            return await run_stoppable(work) or "This was stopped."
+
+
+def why_wrong(
+    evaluation: Evaluation, prompts: PromptSet, row: int, explanation: Explanation
+) -> str:
+    """Return in sentences why the verdict on a row is wrong.
+
+    `explanation` is the engine's, which is a guess where another guardrail judged.
+    """
+    belongs = bool(prompts.expected[row])
+    happened = "It belongs to the topic, and is not recognised"
+    if not belongs:
+        happened = "It does not belong to the topic, and is taken for it"
+    kind, verdicts = evaluation.settings.kind, evaluation.verdicts
+    if kind == FORECAST:
+        happened += f", in the {guardrail_label(evaluation.settings)}"
+    elif kind != ENGINE:
+        happened += f" by {guardrail_label(evaluation.settings)}"
+    if reason := verdicts.reasons.get(row, ""):
+        return f"{happened}. The reason given: {display_start(reason, _SHOWN)}"
+    nearest = _part(evaluation, explanation.matched)
+    if kind == ENGINE:
+        score, threshold = float(verdicts.score[row]), evaluation.settings.threshold
+        least = "" if threshold is None else f" of {threshold:.2f} needed"
+        text = f"{happened}: nearest is {nearest}, at {score:.2f}{least}."
+    else:
+        text = f"{happened}. To the engine, the nearest part is {nearest}."
+    sign = -1 if belongs else 1
+    words = sorted(
+        (word for word in explanation.words if sign * word.z > 0), key=lambda word: -sign * word.z
+    )
+    strong = [word.word for word in words if len(word.word) >= _SHORTEST_WORD][:_WORDS]
+    if not strong:
+        return text
+    named = " and ".join(f"“{display_start(word, 40)}”" for word in strong)
+    verb = ("raise" if sign > 0 else "lower") + ("s" if len(strong) == 1 else "")
+    return f"{text} {named} {verb} it most."
+
+
+def _part(evaluation: Evaluation, matched: int) -> str:
+    examples = evaluation.topic.examples
+    if not 0 < matched <= len(examples):
+        return "the description"
+    return f"example {matched}, “{display_start(examples[matched - 1], 60)}”"

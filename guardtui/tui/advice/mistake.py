@@ -1,0 +1,93 @@
+"""One mistake: why it is wrong, and the edits that would correct it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from rich.text import Text
+
+from guardtui.advice.corrections import Correction
+from guardtui.app.advice.mistake_advice import MistakeAdvice
+from guardtui.app.problems import READING_TIME
+from guardtui.app.services import Services
+from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.figures import change_text, count_text, rate_text
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import Topic
+from guardtui.tui.advice.edit_list import EditList
+from guardtui.tui.editor.definition_diff import difference_text
+from guardtui.tui.kit.inert import Static
+from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.main.feature import ActionMethod
+from guardtui.tui.main.window import Window
+
+_LISTED = 6
+_SHOWN = 200
+
+
+class MistakePage(EditList[Correction]):
+    """Returns the edit to preview, or None."""
+
+    TITLE_TEXT = "Why, and what would fix it"
+    KEYS_TEXT = "Enter previews · Esc closes"
+
+    help_pane = "mistake"
+
+    def __init__(self, current: Topic, advice: MistakeAdvice) -> None:
+        listed = advice.corrections.found[:_LISTED]
+        notes = [f"“{display_start(advice.prompt, _SHOWN)}”", advice.why, advice.outcome]
+        super().__init__([(edit, correction_line(edit)) for edit in listed], notes)
+        self._current = current
+
+    def described(self, index: int) -> Text:
+        found = self._edits[index][0]
+        text = Text(
+            f"Coverage on these prompts {rate_text(found.before.coverage)} → "
+            f"{rate_text(found.after.coverage)}, "
+            f"{count_text(found.fixes, 'fix', 'fixes')}, "
+            f"{count_text(found.regressions, 'regression')}.\n\n"
+        )
+        return text.append_text(difference_text(self._current, found.edit.topic))
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if not self._edits:
+            self.query_one("#difference", Static).update(themed(Text("")))
+
+
+def correction_line(found: Correction) -> Text:
+    """Return an edit in one line: its change of coverage, fixes and regressions, and its text."""
+    style = "bold $text-success" if found.gain > 0 else "bold"
+    line = Text().append(f"{change_text(found.gain)}  ", style)
+    line.append(f"✓{found.fixes:<3} ✗{found.regressions:<3} ", "$text-muted")
+    return line.append(found.edit.change)
+
+
+class MistakeFeature:
+    """Explains the selected mistake; `preview` shows an edited definition and may take it."""
+
+    def __init__(
+        self, services: Services, window: Window, preview: Callable[[Topic], Awaitable[bool]]
+    ) -> None:
+        self._services, self._window, self._preview = services, window, preview
+        self.actions: Mapping[str, ActionMethod] = {"explain_mistake": window.action(self.explain)}
+        window.panes.results.use_actions(self.actions)
+
+    async def explain(self) -> None:
+        """Show why the selected prompt is wrong, and what would fix it."""
+        key = self._window.panes.results.table.cursor_row_id
+        if key is None:
+            self._window.notify("Select a mistake in the results first.")
+            return
+        try:
+            advice = await self._services.mistakes.explain(key)
+        except GuardtuiError as error:
+            self._window.notify(str(error), severity="error", seconds=READING_TIME)
+            return
+        if isinstance(advice, str):
+            self._window.notify(advice)
+            return
+        while True:
+            found = await self._window.show(MistakePage(self._services.session.topic, advice))
+            if found is None or await self._preview(found.edit.topic):
+                return

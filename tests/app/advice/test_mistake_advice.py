@@ -1,0 +1,83 @@
+"""Why a prompt is judged wrong, and what would fix it, without a screen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from guardtui.app.advice.mistake_advice import MistakeAdvice, why_wrong
+from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import is_wrong
+from tests.app.advice.test_ideas import written
+from tests.app.headless import Loop
+from tests.guardrails import airs_settings
+
+
+async def wrong_rows(app: Loop) -> list[int]:
+    soup = ("How do I cook a soup?", "Is soup good for me?")
+    topic = app.services.state.topic
+    changes = {"description": "Soup", "examples": soup}
+    app.services.editing.type(topic.model_copy(update=changes))
+    await app.jobs.finished()
+    evaluation = app.services.state.evaluation
+    assert evaluation is not None
+    return np.flatnonzero(is_wrong(evaluation.codes)).tolist()
+
+
+async def advised(app: Loop, row: int) -> MistakeAdvice | str:
+    return await app.services.mistakes.explain(int(app.services.state.prompts.keys[row]))
+
+
+async def test_each_mistake_has_a_reason_and_edits_that_do_what_they_say(tmp_path: Path) -> None:
+    async with Loop(written(tmp_path), threshold="shipped") as app:
+        row, *_ = await wrong_rows(app)
+        advice = await advised(app, row)
+        assert isinstance(advice, MistakeAdvice)
+        state = app.services.state
+        belongs = bool(state.prompts.expected[row])
+        assert advice.why.startswith("It belongs to" if belongs else "It does not belong to")
+        assert "nearest is" in advice.why
+        assert "needed" in advice.why
+        found = advice.corrections.found
+        assert f"{len(found)} of {advice.corrections.tried} edits correct it" in advice.outcome
+        preview = await app.services.previews.measure(found[0].edit.topic)
+        shown = preview.comparison
+        assert (shown.fixes, shown.regressions) == (found[0].fixes, found[0].regressions)
+        kept = preview.prompts.row_of(int(state.prompts.keys[row]))
+        assert kept is None or not is_wrong(preview.after.codes[kept : kept + 1])[0]
+
+
+async def test_a_prompt_that_is_judged_rightly_is_no_mistake(tmp_path: Path) -> None:
+    async with Loop(written(tmp_path), threshold="shipped") as app:
+        wrong = await wrong_rows(app)
+        right = next(row for row in range(len(app.services.state.prompts)) if row not in wrong)
+        assert "is not a mistake" in str(await advised(app, right))
+
+
+async def test_a_definition_that_is_still_evaluated_has_no_reasons(tmp_path: Path) -> None:
+    async with Loop(written(tmp_path), threshold="shipped") as app:
+        app.services.preview.pause = 86_400.0
+        app.services.editing.type(Topic(name="Other"))
+        assert "still being evaluated" in str(await advised(app, 0))
+        app.services.preview.pause = 0
+
+
+async def test_a_verdict_of_a_guardrail_has_its_reason_or_the_view_of_the_engine(
+    tmp_path: Path,
+) -> None:
+    async with Loop(written(tmp_path), threshold="shipped") as app:
+        row, *_ = await wrong_rows(app)
+        state = app.services.state
+        assert state.evaluation is not None
+        text = str(state.prompts.prompts[row])
+        explanation = app.services.engine.scanner.explain(state.topic, text)
+        scan = replace(state.evaluation, settings=airs_settings("prod"))
+        said = why_wrong(scan, state.prompts, row, explanation)
+        assert " by AIRS" in said
+        assert "To the engine, the nearest part is" in said
+        judged = replace(scan, verdicts=replace(scan.verdicts, reasons={row: "it is on soup"}))
+        assert why_wrong(judged, state.prompts, row, explanation).endswith(
+            "The reason given: it is on soup"
+        )
