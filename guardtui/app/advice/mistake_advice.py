@@ -34,7 +34,7 @@ MOST_FORECASTS = 60
 """Maximum number of edits that are tried by a forecast, which takes longer."""
 
 _WORDS = 2
-_SHORTEST_WORD = 4  # characters: shorter ones are "to", "the", "how"
+_SHORTEST_WORD = 3  # characters: shorter ones are "to", "in", "my"
 _SHOWN = 300
 
 
@@ -148,7 +148,10 @@ def why_wrong(
     nearest = _part(evaluation, explanation.matched)
     if kind == ENGINE:
         score, threshold = float(verdicts.score[row]), evaluation.settings.threshold
-        least = "" if threshold is None else f" of {threshold:.2f} needed"
+        least = ""
+        if threshold is not None:
+            needed = f" of {threshold:.2f} needed", f", where {threshold:.2f} is enough"
+            least = needed[not belongs]
         text = f"{happened}: nearest is {nearest}, at {score:.2f}{least}."
     else:
         text = f"{happened}. To the engine, the nearest part is {nearest}."
