@@ -23,7 +23,14 @@ from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.profile import only_others
-from guardtui.domain.prompts import LARGE, SAMPLE, PromptSet, prompt_keys, waiting_text
+from guardtui.domain.prompts import (
+    LARGE,
+    SAMPLE,
+    PromptSet,
+    chosen_caution,
+    prompt_keys,
+    waiting_text,
+)
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
@@ -283,7 +290,9 @@ class ReportInput:
     def cautions(self) -> tuple[str, ...]:
         """Why the rates may mislead, a sentence each, without foreign text."""
         examples = self.example_prompts
-        return tuple(filter(None, (self.doubt, "" if examples is None else examples.sentence)))
+        sentence = "" if examples is None else examples.sentence
+        chosen = "" if self.prompts is None else chosen_caution(self.prompts)
+        return tuple(filter(None, (self.doubt, sentence, chosen)))
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:

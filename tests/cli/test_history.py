@@ -140,6 +140,7 @@ def test_gain_that_is_not_demonstrable_is_neither_kept_nor_discarded_without_a_f
     refused = run("history", "keep", "t.yaml")
     assert refused.code == 4
     assert "more labelled prompts would decide" in refused.err
+    assert "leave it undecided, and try another edit; '" in refused.err
     assert "back to #0" in run_named(run, refused).err
     assert topic.read_text() == TOPIC.format(FIRST)
 

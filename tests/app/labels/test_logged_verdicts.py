@@ -161,7 +161,7 @@ def test_a_statement_leaves_verdicts_of_others_and_of_another_definition(topic: 
     assert lines[:6] == [
         "3 verdicts of airs:staging, not of airs:prod: left as the log has them",
         "2 verdicts of another definition, by their revision: left so",
-        "2 revisions of airs:prod: all are taken as this definition",
+        "3 verdicts of 2 revisions that no iteration has (cd-34, ef-56): taken as this definition",
         "3 verdicts of airs:prod in production with this definition",
         "2 verdicts of airs:prod in production with the definition of #0",
         f"3 verdicts of airs:staging in production (cd-34), {UNKNOWN}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from guardtui.files.problems import FileError
 from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.base import Progress, Report
+from guardtui.session.session import Recorder
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.labels.app import LabelApp
@@ -263,6 +265,32 @@ async def test_an_empty_inbox_says_how_to_fill_it_and_a_log_is_added_from_the_me
         told = "2 prompts added to tax.inbox.jsonl; left out: 1 repeated"
         await play.hears(told)
         await play.opens()
+
+
+async def test_verdicts_of_a_log_are_in_the_history_once_the_queue_is_left(
+    topic_path: Path,
+) -> None:
+    log = topic_path.with_name("app.jsonl")
+    rows = [{"prompt": f"log {number}", "triggered": number < 2} for number in range(4)]
+    log.write_text("\n".join(map(json.dumps, rows)))
+    async with playing(topic_path) as play:
+        await play.pilot.press("ctrl+@", "f", "l")
+        await until(play.pilot, lambda: isinstance(play.app.screen, AddLogDialog))
+        for field, value in (("#path", "app.jsonl"), ("#guardrail", "airs:prod")):
+            play.app.screen.query_one(field, Input).value = value
+        await play.pilot.press("enter")
+        await play.hears("4 verdicts of airs:prod in production with this definition")
+        asked = await play.opens()
+        await play.answers("t")
+        verb = "belongs ✓" if asked < "log 2" else "does not belong ✗"
+        await play.shows(f"airs:prod said {verb} (with this definition)")
+        await play.leaves()
+        session = play.main.services.session
+        await until(play.pilot, lambda: session.iterations[-1].by is Recorder.LOG)
+        metrics = session.iterations[-1].evaluation.metrics
+        assert (metrics.total, metrics.open) == (1, metrics.prompts - 1)
+        assert play.main.state.evaluation is not None
+        assert play.main.state.evaluation.settings.kind == "engine"
 
 
 async def test_a_log_added_by_a_command_is_counted_soon_and_edits_can_still_be_undone(
