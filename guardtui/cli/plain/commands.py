@@ -199,8 +199,6 @@ class PlainCommands:
         workspace = self._services.workspace
         topic, prompts = workspace.topic_file.path, workspace.prompts_path
         if idea.kind is IdeaKind.MISTAKES:
-            return "mistakes lists them; example 4 #1 makes the first one an example"
-        if idea.kind is IdeaKind.MISTAKES:
             return "mistakes lists them, and mistakes ROW says why one is wrong"
         if idea.kind in (IdeaKind.LABEL, IdeaKind.ADD_PROMPTS):
             return f"add labelled rows to {prompts}, or: guardtui inbox --help"
