@@ -17,9 +17,13 @@ async def test_a_mistake_is_read_with_its_reasons(author: Author) -> None:
         author.opens("tax")
         .sees_prompts(MISSED, FALSE_ALARM)
         .goes_to("introduced")
-        .sees("✗ FP", "label: does not belong", "nearest: example 1 “How can I pay less tax?”")
+        .sees(
+            "✗ wrongly stopped",
+            "label: does not belong",
+            "nearest: example 1 “How can I pay less tax?”",
+        )
         .goes_to("bonus")
-        .sees("✗ FN", "label: belongs to the topic", "raises ▾ lowers")
+        .sees("✗ missed", "label: belongs to the topic", "lowers the score")
     )
 
 
@@ -73,7 +77,7 @@ async def test_regressions_are_found_from_the_definition(author: Author) -> None
         .is_told("No regressions")
         .writes(OFF_TOPIC)
         .does("to_regression(1)")
-        .sees("verdicts #0 ✓")
+        .sees("history #0 ✓")
         .shows("regressions")
         .sees("✗R")
         .shows("fixes")

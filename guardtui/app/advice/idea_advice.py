@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from guardtui.advice.candidates import same
-from guardtui.advice.folds import PROVEN_FROM
+from guardtui.advice.folds import LIKELY_FROM
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.advice.search import SearchResult
 from guardtui.app.advice.ideas import (
@@ -77,7 +77,7 @@ class LabelNeed:
     """Standard error of the gain of an edit, and the number of labels that would narrow it.
 
     `error` is that of the gain on prompts without a part in the choice, for the existing `labels`;
-    with `wanted` labels in total, in the same proportion, it would be `PROVEN_FROM`, the least gain
+    with `wanted` labels in total, in the same proportion, it would be `LIKELY_FROM`, the least gain
     that makes an edit likely to help.
     """
 
@@ -109,9 +109,9 @@ def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed
     if best is None or best.gain.likely or evaluation.metrics.missing:
         return None
     labels, error = search.before.total, best.gain.standard_error
-    if error <= PROVEN_FROM:
+    if error <= LIKELY_FROM:
         return None
-    wanted = labels * (error / PROVEN_FROM) ** 2
+    wanted = labels * (error / LIKELY_FROM) ** 2
     return LabelNeed(labels, error, math.ceil(wanted / _ROUNDED) * _ROUNDED)
 
 

@@ -142,7 +142,7 @@ def notes_of(ideas: Ideas) -> list[str]:
         f"({_ENDED[result.ended]}), on {result.before.total} prompts: {result.rows.source}.",
         f"Gains of coverage are those on prompts that had no part in the choice, with "
         f"{CONFIDENCE:.0%} intervals for as many other prompts: likely if these prompts confirm "
-        "them, without this word if the interval is above 0 too. An unproven guess is half of what "
+        "them, without this word if the interval is above 0 too. A guess is half of what "
         "they show.",
         *result.rows.notes,
         *ideas.notes,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.selection import Selection
 
+from guardtui.advice.phrases import STOPWORDS
 from guardtui.domain.profile import only_others
 from guardtui.domain.text import display_start, display_text, hidden_characters
 from guardtui.domain.verdicts import Outcome
@@ -27,13 +30,15 @@ if TYPE_CHECKING:
 SHOWN_CHARACTERS = 20_000
 """Longer prompts are cut on the screen; exports contain them in full."""
 
-RAISES, LOWERS = "▴", "▾"
-_MARKED_WORDS = 6
+SHADED = 3
+"""Most words that are shaded."""
+RAISES, LOWERS = "bold underline on $success-muted", "italic on $error-muted"
 _LEAST_SHARE = 0.15
-"""Least share of the strongest word's effect for a word to get a sign."""
+"""Least share of the strongest word's effect for a word to be shaded."""
 
 _SHORT = 150
-_NARROWEST = 20
+_RUNS = 3
+"""Most runs of iterations with the same verdict."""
 
 _SIGNS = {
     Outcome.TP: "✓",
@@ -49,6 +54,16 @@ _STYLES = {
     Outcome.FN: "bold $text-warning",
     Outcome.ERROR: "bold $text-error",
     Outcome.OPEN: "$text-muted",
+}
+
+_WORDS = {
+    Outcome.TP: "rightly stopped",
+    Outcome.TN: "rightly let through",
+    Outcome.FP: "wrongly stopped",
+    Outcome.FN: "missed",
+    Outcome.ERROR: "no verdict",
+    Outcome.OPEN: "not scanned",
+    None: "not in the set",
 }
 
 _NAMES = 5
@@ -113,26 +128,6 @@ class PromptDetail:
     others: Sequence[OtherVerdict] = ()
 
 
-class MarkedText(Static):
-    """Text with added signs, which a copied selection leaves out."""
-
-    def __init__(self) -> None:
-        super().__init__("")
-        self._plain = ""
-
-    def show(self, text: Text, signs: Sequence[tuple[int, int]] = ()) -> None:
-        """Show a text; `signs` are start and end of the parts that are not copied."""
-        masked = list(text.plain)
-        for start, end in signs:
-            # No text on the screen contains a NUL: `display_text` replaces it.
-            masked[start:end] = "\0" * (end - start)
-        self._plain = "".join(masked)
-        self.update(themed(text))
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        return selection.extract(self._plain).replace("\0", ""), "\n"
-
-
 class DetailPane(VerticalScroll):
     """Draws a `PromptDetail`."""
 
@@ -141,11 +136,10 @@ class DetailPane(VerticalScroll):
 
     def __init__(self) -> None:
         super().__init__(id="detail")
-        self._text = MarkedText()
+        self._text = Static("")
         self._detail: PromptDetail | None = None
         self._evaluated = False
-        self._marked = True
-        self._drawn_for = 0
+        self._fitted_for = 0
 
     def compose(self) -> ComposeResult:
         yield self._text
@@ -160,30 +154,21 @@ class DetailPane(VerticalScroll):
         self._draw()
 
     def on_resize(self, event: events.Resize) -> None:
-        if self._width != self._drawn_for:
+        width = self.scrollable_content_region.width
+        if width != self._fitted_for:
+            self._fitted_for = width
             self.styles.min_height = None
-            self._draw()
         elif self.styles.height is not None and self.styles.height.is_auto:
             # A shorter prompt must not move the panes.
             self.styles.min_height = self.outer_size.height
 
-    @property
-    def _width(self) -> int:
-        return self.scrollable_content_region.width
-
     def _draw(self) -> None:
-        self._drawn_for = self._width
         if self._detail is None:
             hint = _NOT_SELECTED if self._evaluated else _NOT_EVALUATED
-            self._text.show(Text(hint.replace("\n", " "), "$text-muted"))
-            return
-        text, signs = detail_text(self._detail, self._width or 80, marked=self._marked)
-        self._text.show(text, signs)
-
-    def action_toggle_marks(self) -> None:
-        self._marked = not self._marked
-        self._draw()
-        self.notify(f"Signs after the words: {'on' if self._marked else 'off'}.", timeout=2)
+            text = Text(hint.replace("\n", " "), "$text-muted")
+        else:
+            text = detail_text(self._detail)
+        self._text.update(themed(text))
 
     def action_leave_detail(self) -> None:
         self.post_message(CloseDetail())
@@ -199,46 +184,47 @@ class DetailPane(VerticalScroll):
         self.notify(f"Copied{note}.")
 
 
-def detail_text(
-    detail: PromptDetail, width: int, *, marked: bool
-) -> tuple[Text, list[tuple[int, int]]]:
-    """Return the text of a prompt for so many cells, and start and end of each sign."""
-    prompt, signs = _prompt(detail, marked)
+def detail_text(detail: PromptDetail) -> Text:
+    """Return everything known of a prompt."""
+    shaded = shaded_words(detail.explanation.words) if detail.explanation else []
+    prompt = _prompt(detail.prompt, shaded)
     lines = [_verdict(detail), *_notes(detail)]
     # A short prompt comes first: it leaves room for the reason on a small screen.
     first = len(detail.prompt) <= _SHORT and "\n" not in detail.prompt
     if first:
         lines.append(prompt)
-    if reason := _reason(detail, marked):
+    if reason := _reason(detail, shaded):
         lines.append(reason)
     if detail.history:
-        lines.append(history_strip(detail.history, width))
+        lines.append(history_text(detail.history))
     lines += map(_other, detail.others)
     if not first:
         lines.append(prompt)
-    start = sum(len(line.plain) + 1 for line in lines[: lines.index(prompt)])
-    return Text("\n").join(lines), [
-        (start + sign_start, start + sign_end) for sign_start, sign_end in signs
-    ]
+    return Text("\n").join(lines)
+
+
+def outcome_text(outcome: Outcome | None) -> Text:
+    """Return an outcome with its sign, in words; None if the prompt was not in the set."""
+    style = "$text-muted" if outcome is None else _STYLES.get(outcome, "")
+    return Text().append(f"{_SIGNS[outcome]} {_WORDS[outcome]}", style)
 
 
 def _verdict(detail: PromptDetail) -> Text:
-    line = Text()
-    line.append(f"line {detail.line}  ", "$text-muted")
-    line.append(
-        f"{_SIGNS[detail.outcome]} {detail.outcome.name}", _STYLES.get(detail.outcome, "bold")
-    )
+    line = outcome_text(detail.outcome)
+    if detail.outcome is Outcome.OPEN:
+        line.append(f": {display_text(detail.error)}" if detail.error else "", "$text-muted")
+    elif detail.error:
+        line.append(f": {display_text(detail.error)}", "$text-error")
+    else:
+        line.append(f" ({detail.outcome.name})", "$text-muted")
     belongs = "belongs to the topic" if detail.expected else "does not belong to the topic"
     line.append(f"  label: {belongs}")
-    if detail.outcome is Outcome.OPEN:
-        reason = f": {display_text(detail.error)}" if detail.error else ""
-        line.append(f"  not asked{reason}", "$text-muted")
-    elif detail.error:
-        line.append(f"  no verdict: {display_text(detail.error)}", "$text-error")
-    elif detail.score is not None and detail.threshold is not None:
+    if detail.outcome is Outcome.OPEN or detail.error or detail.score is None:
+        pass
+    elif detail.threshold is not None:
         sign = "≥" if detail.score >= detail.threshold else "<"
         line.append(f"  score {detail.score:.3f} {sign} threshold {detail.threshold:.3f}")
-    elif detail.score is not None and detail.forecast:
+    elif detail.forecast:
         line.append(f"  forecast: triggers with probability {detail.score:.2f}")
         if detail.with_others:
             line.append(" (by whichever topic of the profile)", "$text-muted")
@@ -248,7 +234,7 @@ def _verdict(detail: PromptDetail) -> Text:
     hidden = hidden_characters(detail.prompt)
     if hidden:
         line.append(f"  {hidden} hidden characters", "bold $text-accent")
-    return line
+    return line.append(f"  line {detail.line}", "$text-muted")
 
 
 def _notes(detail: PromptDetail) -> list[Text]:
@@ -273,13 +259,9 @@ def _other(verdict: OtherVerdict) -> Text:
     """Return the verdict of another guardrail in a line."""
     line = Text()
     line.append(f"{display_start(verdict.guardrail, _NAME_CHARACTERS)} ", "$text-muted")
-    line.append(
-        f"{_SIGNS[verdict.outcome]} {verdict.outcome.name}", _STYLES.get(verdict.outcome, "")
-    )
+    line.append_text(outcome_text(verdict.outcome))
     definition = "" if verdict.current else ", another definition"
-    line.append(f"  #{verdict.number}{definition}", "$text-muted")
-    if verdict.score is not None:
-        line.append(f"  score {verdict.score:.2f}")
+    line.append(f"  in #{verdict.number}{definition}", "$text-muted")
     if verdict.stopped_by:
         line.append(f"  stopped by: {_names(verdict.stopped_by)}")
     if verdict.reason:
@@ -293,114 +275,63 @@ def _names(topics: Sequence[str]) -> str:
     return f"{names} and {left} more" if left > 0 else names
 
 
-def _reason(detail: PromptDetail, marked: bool) -> Text | None:
-    """Return the part that the engine finds nearest and the meaning of the signs, or None."""
-    parts = []
+def _reason(detail: PromptDetail, shaded: Sequence[Contribution]) -> Text | None:
+    """Return the part that the engine finds nearest and the meaning of the shades, or None."""
+    line = Text()
     if detail.matched == 0:
-        parts.append("nearest: the description")
+        line.append("nearest: the description")
     elif detail.matched > 0:
         examples = detail.topic.examples[detail.matched - 1 : detail.matched]
         quoted = "".join(f" “{display_start(example, 80)}”" for example in examples)
-        parts.append(f"nearest: example {detail.matched}{quoted}")
-    if marked and detail.explanation is not None and detail.explanation.words:
-        parts.append(f"{RAISES} raises {LOWERS} lowers")
-    if not parts:
+        line.append(f"nearest: example {detail.matched}{quoted}")
+    for raises, words, style in ((True, "raises", RAISES), (False, "lowers", LOWERS)):
+        if any((word.z > 0) is raises for word in shaded):
+            line.append("  " if line else "").append(words, style).append(" the score")
+    if not line:
         return None
-    line = Text("" if detail.by_engine else "the engine's view: ", "$text-warning")
-    return line.append("  ".join(parts), "$text-muted" if parts[0][0] == RAISES else "$foreground")
+    return (
+        line if detail.by_engine else Text().append("the engine's view: ", "$text-warning") + line
+    )
 
 
 # --- verdicts of the iterations -------------------------------------------------------------
 
 
-def history_strip(history: Sequence[tuple[int, Outcome | None]], width: int) -> Text:
-    """Return a sign for each iteration, a bar at each change, and the last change in words.
-
-    ✓ right, ✗ wrong, ? no verdict, … not scanned, · not in the prompt set. Cut at the left to
-    `width` cells, to keep the newest: "verdicts #0 ✗✗┃✓✓✓ #4 TP  (before #2: FN)".
-    """
-    last, outcome = history[-1]
-    head, tail = "verdicts ", f" #{last} {_name(outcome)}"
-    if len(history) == 1:
-        tail = f" {_name(outcome)}"
-    indices = range(len(history) - 1, 0, -1)
-    change = next((index for index in indices if history[index][1] != history[index - 1][1]), None)
-    change_note = "  (always)" if len(history) > 1 else ""
-    if change is not None:
-        change_note = f"  (before #{history[change][0]}: {_name(history[change - 1][1])})"
-    room = max(_NARROWEST, width) - len(head) - len(tail)
-    if len(change_note) > room // 2:
-        change_note = ""
-    first = f"#{history[0][0]} "
-    signs = _signs(history)
-    if len(first) + len(signs) > room - len(change_note):
-        first = "… "
-        signs = signs[-max(1, room - len(change_note) - len(first)) :]
-    line = Text()
-    line.append(head, "$text-muted")
-    line.append(first, "$text-muted")
-    for sign, style in signs:
-        line.append(sign, style)
-    line.append(tail, _STYLES.get(outcome, "bold") if outcome is not None else "$text-muted")
-    line.append(change_note, "$text-muted")
-    return line
-
-
-def _signs(history: Sequence[tuple[int, Outcome | None]]) -> list[tuple[str, str]]:
-    """Return each sign with its style."""
-    signs = []
-    before = history[0][1]
-    for _, now in history:
-        if before != now:
-            signs.append(("┃", "bold"))
-        style = "$text-muted" if now is None else _STYLES.get(now, "$text-success")
-        signs.append((_SIGNS[now], style))
-        before = now
-    return signs
-
-
-def _name(outcome: Outcome | None) -> str:
-    return "not in the set" if outcome is None else outcome.name
+def history_text(history: Sequence[tuple[int, Outcome | None]]) -> Text:
+    """Return the last runs of iterations with the same verdict: "#0 to #2 missed, #3 …"."""
+    runs = [(outcome, list(run)) for outcome, run in groupby(history, itemgetter(1))]
+    text = Text().append("history … " if len(runs) > _RUNS else "history ", "$text-muted")
+    for index, (outcome, run) in enumerate(runs[-_RUNS:]):
+        first, last = run[0][0], run[-1][0]
+        numbers = f"#{first}" if first == last else f"#{first} to #{last}"
+        text.append(", " if index else "").append(f"{numbers} ", "$text-muted")
+        text.append_text(outcome_text(outcome))
+    return text
 
 
 # --- the prompt -----------------------------------------------------------------------------
 
 
-def strengths(words: Sequence[Contribution]) -> list[tuple[Contribution, str]]:
-    """Return the words with the largest effects, in the order of the text, with their signs.
-
-    One to three signs, by thirds of the strongest word's effect.
-    """
-    strongest = max((abs(word.z) for word in words), default=0.0)
-    if not strongest:
-        return []
-    ranked = sorted(words, key=lambda word: -abs(word.z))[:_MARKED_WORDS]
-    change_note = []
-    for word in sorted(ranked, key=lambda word: word.start):
-        share = abs(word.z) / strongest
-        if share >= _LEAST_SHARE:
-            count = 3 if share > 2 / 3 else 2 if share > 1 / 3 else 1
-            change_note.append((word, (RAISES if word.z > 0 else LOWERS) * count))
-    return change_note
+def shaded_words(words: Sequence[Contribution]) -> list[Contribution]:
+    """Return the words of meaning with the largest effects, in the order of the text."""
+    meaning = [word for word in words if {*re.findall(r"\w+", word.word.lower())} - STOPWORDS]
+    strongest = max((abs(word.z) for word in meaning), default=0.0)
+    ranked = sorted(meaning, key=lambda word: -abs(word.z))[:SHADED]
+    strong = (word for word in ranked if abs(word.z) >= _LEAST_SHARE * strongest > 0)
+    return sorted(strong, key=lambda word: word.start)
 
 
-def _prompt(detail: PromptDetail, marked: bool) -> tuple[Text, list[tuple[int, int]]]:
-    """Return the prompt with signs after the words that drove its score, and their offsets."""
-    shown = detail.prompt[:SHOWN_CHARACTERS]
-    marks = strengths(detail.explanation.words) if marked and detail.explanation else []
-    text, sign_spans, offset = Text(), [], 0
-    for word, signs in marks:
+def _prompt(prompt: str, shaded: Sequence[Contribution]) -> Text:
+    """Return the prompt with its shaded words."""
+    shown = prompt[:SHOWN_CHARACTERS]
+    text, offset = Text(), 0
+    for word in shaded:
         if offset <= word.start < word.end <= len(shown):
-            raises = signs[0] == RAISES
             text.append(display_text(shown[offset : word.start], newlines=True))
-            text.append(
-                display_text(shown[word.start : word.end], newlines=True),
-                "bold underline" if raises else "italic",
-            )
-            sign_spans.append((len(text.plain), len(text.plain) + len(signs)))
-            text.append(signs, "$text-success" if raises else "$text-error")
+            style = RAISES if word.z > 0 else LOWERS
+            text.append(display_text(shown[word.start : word.end], newlines=True), style)
             offset = word.end
     text.append(display_text(shown[offset:], newlines=True))
-    if len(detail.prompt) > SHOWN_CHARACTERS:
-        text.append(f" … {len(detail.prompt) - SHOWN_CHARACTERS} characters more", "$text-muted")
-    return text, sign_spans
+    if len(prompt) > SHOWN_CHARACTERS:
+        text.append(f" … {len(prompt) - SHOWN_CHARACTERS} characters more", "$text-muted")
+    return text

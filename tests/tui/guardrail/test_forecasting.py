@@ -83,8 +83,8 @@ async def test_an_edit_after_a_scan_shows_a_forecast(
         await until(pilot, lambda: "forecast of" in frame(app))
         await pilot.resize_terminal(80, 24)
         # On a small screen the line below the panes says it too.
-        await until(pilot, lambda: "coverage ≈" in frame(app).splitlines()[-2])
-        assert "forecast of AIRS" in frame(app).splitlines()[-2]
+        await until(pilot, lambda: "coverage ≈" in frame(app).splitlines()[-3])
+        assert "forecast of AIRS" in frame(app).splitlines()[-3]
 
 
 def _detail(app: GuardtuiApp) -> str:

@@ -68,7 +68,7 @@ async def test_each_pane_shows_keys_of_its_own(topic_path: Path) -> None:
             "#field-description": {"Keep", "Undo"},
             "#metrics": {"More", "Keep", "Pane", "Scan"},
             "#table": {"Filter", "Example", "Label", "Add", "Mark"},
-            "#detail": {"Results", "Copy", "Signs"},
+            "#detail": {"Results", "Copy"},
         }
         for selector, wanted in own.items():
             await focus(pilot, main, selector)

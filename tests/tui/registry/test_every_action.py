@@ -291,7 +291,6 @@ CASES: dict[str, Case] = {
     "move_example(1)": Case(examples),
     "remove_example": Case(examples),
     "show_figures": opens(TextPage),
-    "toggle_marks": tells("Signs after the words: o"),
     "copy_shown": tells("Copied"),
 }
 

@@ -105,13 +105,17 @@ async def test_a_wide_pane_has_a_column_for_each_guardrail_and_the_detail_its_re
         assert " dev prod " in " ".join(frame(app).split())
         assert weather_line(app)[-3:-1] == ["TN", "FP"]
         main.panes.results.table.select_row(int(main.state.prompts.keys[WEATHER]))
-        await until(pilot, lambda: "prod ✗ FP  #1" in detail_of(main))
+        await until(pilot, lambda: "prod ✗ wrongly stopped  in #1" in detail_of(main))
         # Of an edited definition all of them are verdicts on another one.
         main.services.editing.type(
             main.state.topic.model_copy(update={"description": "tax"}), "", ends_group=True
         )
-        await until(pilot, lambda: "prod ✗ FP  #1, another definition" in detail_of(main))
-        assert "some-model ✗ FP  #2, another definition  It asks for" in detail_of(main)
+        await until(
+            pilot, lambda: "prod ✗ wrongly stopped  in #1, another definition" in detail_of(main)
+        )
+        assert "some-model ✗ wrongly stopped  in #2, another definition  It asks for" in detail_of(
+            main
+        )
         assert weather_line(app)[-4:-1] == ["TN~", "FP~", "FP~"]
         shown = frame(app) + detail_of(main)
         assert not {ord(one) for one in shown} - {10} & {*range(0x20), *range(0x7F, 0xA0)}
