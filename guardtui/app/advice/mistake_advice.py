@@ -155,10 +155,11 @@ def why_wrong(
     else:
         text = f"{happened}. To the engine, the nearest part is {nearest}."
     sign = -1 if belongs else 1
-    strong = [word for word in strongest_words(explanation.words) if sign * word.z > 0]
+    words = [word.word for word in strongest_words(explanation.words) if sign * word.z > 0]
+    strong = [*{word.lower(): word for word in words}.values()]  # a prompt may repeat a word
     if not strong:
         return text
-    named = " and ".join(f"“{display_start(word.word, 40)}”" for word in strong)
+    named = " and ".join(f"“{display_start(word, 40)}”" for word in strong)
     verb = ("raise" if sign > 0 else "lower") + ("s" if len(strong) == 1 else "")
     return f"{text} {named} {verb} it most."
 
