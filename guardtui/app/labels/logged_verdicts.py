@@ -337,7 +337,10 @@ class LogStatement:
         for name, count in self.others.items():
             who = display_start(name, _SHOWN)
             verdicts = count_text(count, "verdict")
-            sentences.append(f"{verdicts} of {who}, not of {self.name}: left as the log has them")
+            sentences.append(
+                f"{verdicts} of {who}, not of {self.name}: left as the log has them (is it the "
+                "same? name it so in guardrails.yaml)"
+            )
         if self.definitions:
             verdicts = count_text(self.definitions, "verdict")
             sentences.append(f"{verdicts} of another definition, by their revision: left so")

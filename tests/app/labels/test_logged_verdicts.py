@@ -168,7 +168,8 @@ def test_a_statement_leaves_verdicts_of_others_and_of_another_definition(topic: 
     ]
     _, lines = add_logged(inbox, topic, logged, "airs:prod")
     assert lines[:6] == [
-        "3 verdicts of airs:staging, not of airs:prod: left as the log has them",
+        "3 verdicts of airs:staging, not of airs:prod: left as the log has them (is it the same? "
+        "name it so in guardrails.yaml)",
         "2 verdicts of another definition, by their revision: left so",
         "3 verdicts of 2 revisions that no iteration has (cd-34, ef-56): taken as this definition",
         "3 verdicts of airs:prod in production with this definition",
