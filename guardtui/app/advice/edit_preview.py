@@ -23,6 +23,9 @@ from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecast
 from guardtui.session.profile_scans import WithCompanions
 
+EDITED_MEANWHILE = "The definition was edited meanwhile: ask again."
+"""What is said instead of figures and edits of a definition that is no longer in the editor."""
+
 RATES = ("coverage", "true_positive_rate", "true_negative_rate")
 
 

@@ -12,6 +12,7 @@ from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.forecast_verdicts import ForecastVerdicts
 from guardtui.advice.objective import Stopped
 from guardtui.advice.word_effects import strongest_words
+from guardtui.app.advice.edit_preview import EDITED_MEANWHILE
 from guardtui.app.context import Context
 from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.stoppable import run_stoppable
@@ -123,7 +124,10 @@ class MistakeExplanations:
             return MistakeAdvice(text, why, found, settings)
 
         with self._store.step("looks for edits that correct it …"):
-            return await run_stoppable(work) or "This was stopped."
+            advice = await run_stoppable(work)
+        if await self._editing.finish_typing() != topic:
+            return EDITED_MEANWHILE
+        return advice or "This was stopped."
 
 
 def why_wrong(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from guardtui.app.advice.edit_preview import EDITED_MEANWHILE
 from guardtui.app.advice.mistake_advice import MistakeAdvice, why_wrong
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_wrong
@@ -100,3 +102,12 @@ async def test_a_word_that_a_prompt_repeats_is_named_once(tmp_path: Path) -> Non
         said = why_wrong(state.evaluation, state.prompts, row, repeated)
         assert said.lower().count("“tax”") == 1
         assert re.search("(lower|raise)s it most", said)
+
+
+async def test_a_definition_that_is_edited_meanwhile_has_no_advice(tmp_path: Path) -> None:
+    async with Loop(written(tmp_path), threshold="shipped") as app:
+        row, *_ = await wrong_rows(app)
+        asked = asyncio.create_task(advised(app, row))
+        await asyncio.sleep(0)
+        app.services.editing.type(Topic(name="Other"))
+        assert await asked == EDITED_MEANWHILE

@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 
 from guardtui.advice.search import Search, SearchResult
 from guardtui.app.advice import refinement
+from guardtui.app.advice.edit_preview import EditPreview
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
@@ -94,6 +95,26 @@ async def test_the_line_shows_the_step_and_the_menu_takes_it(poor: Path) -> None
         await until(pilot, lambda: app.screen is main)
         await pilot.press("ctrl+z")
         await until(pilot, lambda: main.services.session.topic != best.proposal.topic)
+
+
+async def test_an_edit_that_is_measured_while_the_author_edits_is_not_previewed(
+    poor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = GuardtuiApp.of(Workspace.open(poor), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, _ = await opened(pilot, app)
+        measure, edited = main.services.previews.measure, Topic(name="Edited meanwhile")
+
+        async def measured_slowly(topic: Topic) -> EditPreview:
+            preview = await measure(topic)
+            main.services.editing.replace(edited)
+            return preview
+
+        monkeypatch.setattr(main.services.previews, "measure", measured_slowly)
+        await pilot.press("ctrl+@", "y")
+        await until(pilot, lambda: any("ask again" in one.message for one in app.said.messages))
+        assert app.screen is main
+        assert main.services.session.topic == edited
 
 
 async def previewed(pilot: Pilot[int], app: GuardtuiApp) -> str:
