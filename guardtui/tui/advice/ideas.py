@@ -336,10 +336,10 @@ class IdeaFeature:
         except ScannerError as error:
             self._say(error)
             return False
-        taken = bool(await self._window.show(EditPreviewPage(preview)))
+        taken = await self._window.show(EditPreviewPage(preview))
         if taken:
             await self._services.previews.take(preview)
-        return taken
+        return bool(taken)
 
     # --- the search -----------------------------------------------------------------------
 
