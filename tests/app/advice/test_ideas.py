@@ -16,7 +16,7 @@ import pytest
 
 from guardtui.advice.candidates import CandidateKind, same
 from guardtui.advice.duplicates import Duplicates
-from guardtui.advice.folds import PROVEN_FROM
+from guardtui.advice.folds import LIKELY_FROM
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Gain, Objective, Stopped
 from guardtui.advice.prompt_set import Survey
@@ -612,7 +612,7 @@ def test_where_nothing_is_sure_to_help_the_mistakes_are_looked_at() -> None:
 def test_so_many_labels_do_halve_the_error_of_a_gain(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     evaluation = replace(bench.evaluated(like_labels), settings=engine_settings("x", 0.5))
-    error = 2 * PROVEN_FROM
+    error = 2 * LIKELY_FROM
     half = error * math.sqrt(2) * NormalDist().inv_cdf(0.9)
     unsure = replace(proposal(bench.topic, -0.02), gain=Gain(0.01, 0.01 - half, 0.01 + half, False))
     need = label_need(result(bench.topic, unsure), evaluation)
