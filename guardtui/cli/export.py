@@ -106,6 +106,7 @@ def command(
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
         template=store.template(evaluation.settings.guardrail.template),
         iteration=chosen.number,
+        by=chosen.by,
     )
     if wanted_page is not None:
         report = replace(report, page=wanted_page)

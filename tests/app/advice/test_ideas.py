@@ -605,7 +605,7 @@ def test_an_edit_that_raises_coverage_nowhere_is_not_offered(tmp_path: Path) -> 
 
 def test_where_nothing_is_sure_to_help_the_mistakes_are_looked_at() -> None:
     idea = mistake_step(3, "Nothing measured helps: 9 definitions tried")
-    assert idea.line == "No edit is sure to help yet: look at one mistake, and what would fix it"
+    assert idea.line == "Look at a mistake, and what would fix it: no edit is sure to help yet"
     assert idea.detail.startswith("Nothing measured helps: 9 definitions tried. Of 3 mistakes")
 
 

@@ -157,8 +157,8 @@ async def test_alternatives_are_listed_and_can_be_taken(sample: Path) -> None:
         await pilot.press("ctrl+@", "i")
         await until(pilot, lambda: isinstance(app.screen, IdeasPage))
         shown = " ".join(frame(app).replace("│", " ").split())
-        assert "definitions measured by the embedded engine" in shown
-        assert "those on prompts that had no part in the choice" in shown
+        assert "definitions tried by the engine" in shown
+        assert "on prompts without a part in the choice" in shown
         assert re.search(r"best guess \+0\.\d{3}", shown)
         await pilot.press("enter")
         await previewed(pilot, app)
