@@ -67,7 +67,7 @@ async def test_each_pane_shows_keys_of_its_own(topic_path: Path) -> None:
         own = {
             "#field-description": {"Keep", "Undo"},
             "#metrics": {"More", "Keep", "Pane", "Scan"},
-            "#table": {"Filter", "Example", "Label", "Add", "Mark"},
+            "#table": {"Filter", "Why", "Example", "Label", "Add"},
             "#detail": {"Results", "Copy"},
         }
         for selector, wanted in own.items():
