@@ -54,7 +54,6 @@ from guardtui.advice.experiment_candidates import best_edits, with_subsets
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import OwnPrompts
 from guardtui.advice.search import advise
-from guardtui.advice.splits import hashed_split
 from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.sweep import quick_best, stratified_folds
@@ -156,12 +155,28 @@ def halves(case: Case, encoder: str) -> list[Half]:
     )
     scores = open_scores(LocalScanner(encoder, threshold=FITTED), prompts)
     assert scores is not None, "nothing stops it"
-    split = hashed_split(prompts.keys, prompts.expected)
-    first, second = split.search_rows, split.report_rows
+    search = hashed_half(prompts.keys, prompts.expected)
+    first, second = np.flatnonzero(search), np.flatnonzero(~search)
     return [
         Half(topic, prompts, scores, first, second),
         Half(topic, prompts, scores, second, first),
     ]
+
+
+def hashed_half(keys: NDArray[np.uint64], expected: Bools) -> Bools:
+    """Return about half of the prompts of each class, by their keys: the same for the same prompts.
+
+    A class of which a hash takes more than 70 % or less than 30 % is dealt out by rank.
+    """
+    # Keys are hashes, but other samples are ordered by them: mixed again for independence.
+    mixed = (keys ^ (keys >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    half: Bools = mixed >= np.uint64(2**63)
+    for label in (True, False):
+        rows = np.flatnonzero(expected == label)
+        if len(rows) > 1 and abs(float(half[rows].mean()) - 0.5) > 0.2:
+            ranked = rows[np.argsort(mixed[rows], kind="stable")]
+            half[ranked] = np.arange(len(ranked)) % 2 == 0
+    return half
 
 
 def coverage_change(belongs: Bools, before: Bools, after: Bools) -> float:

@@ -24,7 +24,8 @@ These are means over cases and the shares .05 and .10; `at_20` is `labels_for_in
 method that does not get there labels the whole log. Of `audit_holds` and `random` in
 `labels_for_interval` there are `--draws` draws a log, of what else is measured at most 40. With
 `--engine` the scores that choose the prompts are random, constant, or the engine's inverted, while
-the guardrail stays the same. The queue is that of the app (`guardtui/advice/label_queue.py`).
+the guardrail stays the same; `random` is not measured again. The queue is that of the app
+(`guardtui/advice/label_queue.py`).
 """
 
 from __future__ import annotations
@@ -215,11 +216,6 @@ def exact_ends(good: NDArray[Any], bad: NDArray[Any], left: float) -> Floats:
     return np.stack([low, high])
 
 
-def random_until_decided(log: Log, draws: int) -> list[tuple[int, bool]]:
-    """Return labels of plain samples until a decision, and whether each is right."""
-    return [random_decision(log, seed) for seed in range(draws)]
-
-
 def random_decision(log: Log, seed: int) -> tuple[int, bool]:
     """Label at random until the definitions are told apart; as `ask_until_decided`.
 
@@ -254,7 +250,7 @@ def random_decision(log: Log, seed: int) -> tuple[int, bool]:
     return len(order), True
 
 
-def measure(log: Log, draws: int) -> dict[str, Any]:
+def measure(log: Log, draws: int, with_random: bool) -> dict[str, Any]:
     """Return the figures of one log."""
     at_20 = log.share == SHARES[-1]
     few = min(draws, FEW_DRAWS)
@@ -266,16 +262,17 @@ def measure(log: Log, draws: int) -> dict[str, Any]:
         "belonging": int(log.belongs.sum()),
         "coverage": log.coverage(0),
         "ours": mean([labels for labels, _ in stopped]),
-        "random": mean(random_until_narrow(log, draws, finite=False)),
-        "random_finite": mean(random_until_narrow(log, draws, finite=True)),
         "holds": mean([float(held) for _, held in stopped]),
     }
+    if with_random:
+        figures["random"] = mean(random_until_narrow(log, draws, finite=False))
+        figures["random_finite"] = mean(random_until_narrow(log, draws, finite=True))
     if at_20 or len(log.matches) < 2:
         return figures
-    for name, found in (
-        ("ours", [ask_until_decided(log, seed) for seed in range(few)]),
-        ("random", random_until_decided(log, few)),
-    ):
+    for name, method in (("ours", ask_until_decided), ("random", random_decision)):
+        if name == "random" and not with_random:
+            continue
+        found = [method(log, seed) for seed in range(few)]
         figures[f"decision_{name}"] = mean([labels for labels, _ in found])
         figures[f"right_{name}"] = mean([float(right) for _, right in found])
     return figures
@@ -325,10 +322,12 @@ def main() -> int:
     made = list(logs(cases, options.encoder, options.engine))
     with ProcessPoolExecutor(options.jobs) as pool:
         rows = []
-        for found in pool.map(partial(measure, draws=options.draws), made):
+        for found in pool.map(
+            partial(measure, draws=options.draws, with_random=options.engine == "own"), made
+        ):
             rows.append(found)
             if not options.json:
-                print(" ".join(f"{value:>7}" for value in found.values()), flush=True)
+                print(" ".join(f"{name}={value}" for name, value in found.items()), flush=True)
     print(json.dumps(summary(rows), indent=1 if options.json else None))
     return 0
 

@@ -31,11 +31,11 @@ GLOSSARY = PAGES / "index.md"
 COMMANDS = PAGES / "commands.md"
 PICTURES = PAGES / "pictures"
 
-EDIT = " and how to declare income"
+EDIT = ", including freelance and rental income"
 """What the tutorial types at the end of the description."""
 
-SEARCHED = "muss ich den gewinn"
-"""The prompt that the tutorial takes as an example."""
+WRONG, SEARCHED = "inheritance before", "loopholes"
+"""What the tutorial looks for: a prompt to correct, and one that makes a bad example."""
 
 _SIZE = (120, 40)
 _CLOCK = "2026-01-05T09:00:00+00:00"
@@ -229,6 +229,8 @@ class Camera:
 
     async def _settle(self) -> None:
         def moves() -> bool:
+            if self._main.features is None:
+                return True
             evaluation = self._main.state.evaluation
             late = evaluation is None or evaluation.topic != self._main.services.session.topic
             # A dialog waits inside of a worker, and waits for us.
@@ -250,9 +252,18 @@ async def walk(camera: Camera) -> None:
     await camera.take("edit")
     await camera.press("f2")
     await camera.press("f5", "f5", "3")
+    await camera.press("slash", typed=WRONG)
+    await camera.press("enter")
+    await camera.press("w")
+    await camera.take("why")
+    await camera.press("enter")
+    await camera.press("enter")
+    await camera.press("f2")
+    await camera.press("escape", "7")
     await camera.press("slash", typed=SEARCHED)
     await camera.press("enter")
     await camera.press("e")
+    await camera.press("y")
     await camera.press("escape")
     await camera.press("4")
     await camera.take("regressions")
@@ -265,9 +276,7 @@ async def walk(camera: Camera) -> None:
     await camera.press("escape")
 
 
-async def draw(
-    folder: Path, way: Callable[[Camera], Awaitable[None]] = walk, encoder: str = "pair"
-) -> None:
+async def draw(folder: Path, way: Callable[[Camera], Awaitable[None]] = walk) -> None:
     """Run the app on a copy of the sample and write the pictures to `folder`."""
     from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.topic_places import scratch_sample
@@ -276,9 +285,7 @@ async def draw(
     from guardtui.tui.editor.pane import TopicField
     from guardtui.tui.main.screen import MainScreen
 
-    app = GuardtuiApp.of(
-        Workspace.open(*scratch_sample()), LocalScanner(encoder), threshold="shipped"
-    )
+    app = GuardtuiApp.of(Workspace.open(*scratch_sample()), LocalScanner())
     app.animation_level = "none"
     with patch("guardtui.session.workspace.now", lambda: _CLOCK):
         async with app.run_test(size=_SIZE) as pilot:
@@ -295,7 +302,7 @@ def build_pictures() -> None:
         os.environ["GUARDTUI_DATA"] = str(Path(folder) / "data")
         made = Path(folder) / "pictures"
         made.mkdir()
-        asyncio.run(draw(made, encoder="minilm"))  # that of the tutorial
+        asyncio.run(draw(made))
         shutil.rmtree(PICTURES, ignore_errors=True)
         shutil.copytree(made, PICTURES)
 

@@ -26,12 +26,12 @@ FOLDS = 5
 REPEATS = 3
 """Number of partitions into folds, whose gains are averaged."""
 
-PROVEN_FROM = 0.02
+LIKELY_FROM = 0.02
 """Gain on the folds from which an edit is proposed and not only guessed; at least as much as the
 standard error of the gain."""
 
 SHRINKAGE = 0.7
-"""Share of the folds' gain that other prompts show where it is at least `PROVEN_FROM`.
+"""Share of the folds' gain that other prompts show where it is at least `LIKELY_FROM`.
 
 The edits with a large gain on the folds are also the lucky ones. On the topics that were looked at
 for it other prompts showed 0.60 of it, on topics that had no part 0.85 (`benchmarks/evidence.py`).
@@ -69,9 +69,9 @@ def gain_of_choice(
     value, spread = float(changes[0]), float(changes[1:].std())
     # Other prompts vary as much as these; the folds share prompts, and vary less than new ones.
     margin = _QUANTILE * math.sqrt(2.0) * spread
-    proven = value >= max(PROVEN_FROM, spread)
-    value = SHRINKAGE * value if proven else value
-    return Gain(value, value - margin, value + margin, proven)
+    likely = value >= max(LIKELY_FROM, spread)
+    value = SHRINKAGE * value if likely else value
+    return Gain(value, value - margin, value + margin, likely)
 
 
 def _judged(

@@ -33,7 +33,7 @@ Floats: TypeAlias = "NDArray[np.floating]"
 FIRST = 30
 """Labels before the first estimate of coverage."""
 
-FIRST_CHANGE = 10
+FIRST_CHANGE = 15
 """Labels before the first estimate of a change of coverage."""
 
 HALF_WIDTHS = (0.08, 0.05)

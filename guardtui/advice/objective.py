@@ -58,7 +58,7 @@ class Gain:
     def text(self) -> str:
         """The gain with its interval, and whether it is likely only; or a guess."""
         if not self.likely:
-            return f"best guess {change_text(self.value)}, unproven"
+            return f"best guess {change_text(self.value)}"
         return self.interval_text if self.proven else f"likely {self.interval_text}"
 
     @property

@@ -17,11 +17,7 @@ SEARCH_WORDS = ("search", "train", "training", "dev")
 REPORT_WORDS = ("report", "test", "testing", "held-out", "heldout", "validation", "val", "eval")
 """Values of a column `split` whose rows are only reported on."""
 
-_OFF = 0.2
-"""Maximum error of a part's share of a class by hash; above it, the class is split by rank."""
-
 _FEW = 10
-_MIX = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +48,11 @@ class SplitError(GuardtuiError, ValueError):
     """The prompts cannot be split so that both halves have both classes; the text says why."""
 
 
-def split_prompts(prompts: PromptSet, share: float = 0.5) -> Split:
-    """Split by the column `split`, or by a hash of each prompt, with a `share` to choose on.
-
-    In the column, `train` and `search` select rows to choose on, `test` and `report` rows to report
-    on (more words: `SEARCH_WORDS`, `REPORT_WORDS`; any case). Other rows are left out, with a note.
-    By hash, a prompt stays in its half if other rows are added or removed. Only a class too small
-    for this is split by rank, with a note. Raises `SplitError`.
-    """
-    by_column = split_by_column(prompts)
-    return hashed_split(prompts.keys, prompts.expected, share) if by_column is None else by_column
-
-
 def split_by_column(prompts: PromptSet) -> Split | None:
     """Split by the column `split`; return None if the prompts have no such column.
 
+    In the column, `train` and `search` select rows to choose on, `test` and `report` rows to report
+    on (more words: `SEARCH_WORDS`, `REPORT_WORDS`; any case). Other rows are left out, with a note.
     Raises `SplitError`.
     """
     column = split_column(prompts.extra_columns)
@@ -84,31 +70,6 @@ def split_by_column(prompts: PromptSet) -> Split | None:
             "write train or test"
         )
     return _checked(search, report, prompts.expected, f"by the column {column}", notes)
-
-
-def hashed_split(
-    keys: NDArray[np.uint64], expected: NDArray[np.bool_], share: float = 0.5
-) -> Split:
-    """Split by prompt keys (uint64 [N]) and labels (bool [N]); the same for the same prompts.
-
-    About a `share` of each class is for the choice.
-    """
-    # Keys are hashes, but other samples are ordered by them: mixed again for independence.
-    mixed = (keys ^ (keys >> np.uint64(32))) * np.uint64(_MIX)
-    search = mixed >= np.uint64(round((1 - share) * 2**64))
-    notes = []
-    for label, what in ((True, "belong"), (False, "do not belong")):
-        rows = np.flatnonzero(expected == label)
-        actual = float(search[rows].mean()) if len(rows) else share
-        if len(rows) > 1 and abs(actual - share) > _OFF:
-            ranked = rows[np.argsort(mixed[rows], kind="stable")]
-            steps = np.ceil(np.arange(len(ranked) + 1) * share)
-            search[ranked] = np.diff(steps) > 0
-            notes.append(
-                f"only {len(rows)} prompts {what}: they were dealt out evenly, and may change "
-                "sides when rows are added"
-            )
-    return _checked(search, ~search, expected, "by a hash of each prompt", notes)
 
 
 def _checked(

@@ -9,14 +9,14 @@ from guardtui.advice.candidates import same
 from guardtui.advice.judgement import Code, judge
 from guardtui.advice.prompt_set import survey
 from guardtui.app.advice.idea_advice import needed_labels, with_unsure_steps
-from guardtui.app.advice.ideas import ranked_ideas
+from guardtui.app.advice.ideas import missing_prompts, ranked_ideas
 from guardtui.app.advice.refinement import open_measure
 from guardtui.app.editing.deciding import against_discarding, not_shown, other_measure
 from guardtui.app.experiments.planning import experiment_step
 from guardtui.app.scan.recorded_forecast import last_forecaster
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import ENGINE, badge
+from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.prompts import PromptSet
 from guardtui.files.command_lines import command_line
 from guardtui.reports.base import ReportInput
@@ -83,21 +83,22 @@ def with_ideas(
         measure = open_measure(engine, prompts, last_forecaster(topic, prompts, engine))
         result = None if measure is None else measure.advised(report.topic)
     except GuardtuiError as error:  # the report may be on a scan that was paid for
-        return replace(report, no_ideas=str(error))
+        return replace(report, no_ideas=str(error), next_step=missing_prompts(prompts))
     iterations = () if session is None else session.iterations
     discarded = {
         same(iteration.evaluation.topic)
         for iteration in iterations
         if iteration.decision is Decision.DISCARD
     }
-    remote = report.evaluation.settings.kind != ENGINE
+    settings = report.evaluation.settings
+    remote = settings.kind != ENGINE
     ideas = ranked_ideas(
         report.topic,
         prompts,
         result,
         None,
         discarded=discarded,
-        experiment=experiment_step(prompts, badge(report.evaluation.settings)) if remote else "",
+        experiment=experiment_step(prompts, settings.guardrail.badge()) if remote else "",
     )
     near = None
     if needed_labels(ideas, report.evaluation) is not None:

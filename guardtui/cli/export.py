@@ -24,6 +24,7 @@ from guardtui.cli.output_options import (
 )
 from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.operating_point import FITTED
 from guardtui.domain.prompt_reading import AS_WRITTEN
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import describe_changes
@@ -31,6 +32,7 @@ from guardtui.reports.base import ReportInput
 from guardtui.reports.formats import WITH_NEXT_STEP, load_writer
 from guardtui.session.prompt_file import load_prompts_of, reading_of
 from guardtui.session.report_reader import recorded_topics
+from guardtui.session.series import series_of
 from guardtui.session.session import Iteration, Session
 from guardtui.session.session_file import has_session, session_file
 from guardtui.session.store import SessionStore
@@ -96,6 +98,7 @@ def command(
         baseline=before.evaluation if before else None,
         comparison=compare(before.evaluation, evaluation) if before else None,
         iterations=iterations,
+        series=series_of(iterations, session.best),
         changes=describe_changes(before.evaluation.topic, evaluation.topic) if before else (),
         baseline_number=before.number if before else None,
         before=chosen.forecast,
@@ -103,6 +106,7 @@ def command(
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
         template=store.template(evaluation.settings.guardrail.template),
         iteration=chosen.number,
+        by=chosen.by,
     )
     if wanted_page is not None:
         report = replace(report, page=wanted_page)
@@ -136,9 +140,12 @@ def _with_next_step(
 ) -> ReportInput:
     """Return a report with the edits that the app would propose, measured by the engine."""
     from guardtui.app.briefing import with_ideas
+    from guardtui.scanners.local.encoder import ENCODERS
     from guardtui.scanners.local.scanner import LocalScanner
 
-    return with_ideas(report, topic, session, LocalScanner())
+    encoder = report.evaluation.settings.guardrail.encoder
+    engine = LocalScanner(encoder if encoder in ENCODERS else ENCODERS[0], FITTED)
+    return with_ideas(report, topic, session, engine)
 
 
 def _chosen(session: Session, which: str, topic: Path) -> Iteration:

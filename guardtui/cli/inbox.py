@@ -236,8 +236,8 @@ def _say_label(inbox: Inbox, topic: Path, before: InboxPrompt, after: InboxPromp
     verbs = {True: "triggered", False: "did not trigger", None: "did both"}
     for one in after.production:
         by = display_start(one.guardrail, _SHOWN) or "the guardrail"
-        words = sources.words(one, definition)
-        note(f"in production {by} {verbs[one.triggered]}, {words}")
+        which = sources.words(one, definition)
+        note(f"in production {by} {verbs[one.triggered]}, {which}")
 
 
 @command.command("draft")

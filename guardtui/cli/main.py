@@ -6,7 +6,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -118,13 +118,11 @@ def require_topic(word: str, *others: str) -> None:
     """
     if Path(word).exists():
         return
-    from guardtui.cli import spellings
+    from guardtui.cli.airs_cli import AIRS_CLI, airs_cli_explained
     from guardtui.domain.text import display_start, nearest
 
-    if word == spellings.AIRS_CLI:
-        raise click.UsageError(spellings.airs_cli_explained(others))
-    if word in spellings.COMMANDS:
-        raise click.UsageError(f"'guardtui {word}' {spellings.COMMANDS[word]}")
+    if word == AIRS_CLI:
+        raise click.UsageError(airs_cli_explained(others))
     shown = display_start(word, 200)
     near = nearest(word, COMMANDS)
     remedy = (
@@ -165,16 +163,6 @@ def cli() -> None:
     """
 
 
-def _now_spelled(error: click.NoSuchOption, words: list[str]) -> click.UsageError:
-    """Return the error of an unknown option; of a former one, with its spelling of today."""
-    from guardtui.cli.spellings import explained
-
-    known = [] if error.ctx is None else error.ctx.command.params
-    options = {option for parameter in known for option in parameter.opts}
-    text = explained(words, options)
-    return click.UsageError(text, error.ctx) if text else error
-
-
 def _fill_closed_streams() -> None:
     """Reopen closed standard streams on the null device, so that no other file gets their numbers.
 
@@ -197,10 +185,4 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     _fill_closed_streams()
     signals.listen()
 
-    def command() -> Any:
-        try:
-            return cli.main(arguments, prog_name="guardtui", standalone_mode=False)
-        except click.NoSuchOption as error:
-            raise _now_spelled(error, sys.argv[1:] if arguments is None else arguments) from error
-
-    sys.exit(run(command))
+    sys.exit(run(lambda: cli.main(arguments, prog_name="guardtui", standalone_mode=False)))

@@ -45,14 +45,6 @@ class ReportFormatName(_NameType):
     def __init__(self, choices: Sequence[str]) -> None:
         self.choices = choices
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name; fail for one that is a variant of another now."""
-        from guardtui.cli.spellings import FORMATS
-
-        if value in FORMATS:
-            raise click.UsageError(f"--format {value} is now --format {FORMATS[value]}")
-        return value
-
 
 def format_option(default: str, *, without: tuple[str, ...] = ()) -> Callable[[Function], Function]:
     """Return the options --format and those of variants; `without` are formats not in the help.

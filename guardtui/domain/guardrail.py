@@ -326,11 +326,6 @@ def forecast_settings(settings: ScannerSettings) -> ScannerSettings:
     return replace(settings, threshold=None, threshold_source="", is_forecast=True)
 
 
-def forecast_of(settings: ScannerSettings) -> ScannerSettings | None:
-    """Return the settings that a forecast is about; None if these are not of a forecast."""
-    return replace(settings, is_forecast=False) if settings.is_forecast else None
-
-
 def revision_of(settings: ScannerSettings) -> str:
     """Return the revision as a reader knows it: the number, without the id behind it."""
     return settings.revision.partition("(")[0].strip()

@@ -63,13 +63,13 @@ class Production:
         if not isinstance(value, dict) or not isinstance(value.get("triggered"), bool):
             return None
         topics, logged = value.get("topics"), value.get("logged")
-        is_named = isinstance(logged, list) and len(logged) == 2
+        names = tuple(map(str, logged)) if isinstance(logged, list) else ()
         return cls(
             value["triggered"],
             str(value.get("guardrail", "")),
             str(value.get("definition", "")),
             tuple(map(str, topics)) if isinstance(topics, list) else (),
-            (str(logged[0]), str(logged[1])) if is_named else None,
+            (names[0], names[1]) if len(names) == 2 else None,
         )
 
     def joined(self, other: Production) -> Production:

@@ -112,7 +112,8 @@ class SampleCounts:
         """
         pooled = self.belonging.sum() / max(self.labels, 1)
         shares = np.where(self.asked > 0, self.belonging / np.maximum(self.asked, 1), pooled)
-        belong, other = _rates((shares * self.sizes)[np.newaxis], self.sizes, self.matches)
+        weighted = np.asarray(shares * self.sizes, np.float64)
+        belong, other = _rates(weighted[np.newaxis], self.sizes, self.matches)
         return [(float(a), float(b)) for a, b in zip(belong[:, 0], other[:, 0], strict=True)]
 
     @cached_property
@@ -123,7 +124,8 @@ class SampleCounts:
         matches: few do.
         """
         prior = np.where(self.matches.any(axis=0), _JEFFREYS, _UNSEEN)
-        return prior + self.belonging, _JEFFREYS + (self.asked - self.belonging)
+        rejected = (self.asked - self.belonging).astype(np.float64)
+        return prior + self.belonging, _JEFFREYS + rejected
 
     @cached_property
     def draws(self) -> Integers:
@@ -224,13 +226,15 @@ def next_chances(counts: SampleCounts) -> Floats:
     much one more label of the stratum is expected to tell of coverage or, of two definitions, of
     the decision that is the likeliest now: is it true? That is the squared slope of its regression
     on the number of belonging prompts, times the variance of the expected number over the next
-    label. Where no prompt is left, the chance is 0; all zeros if none is.
+    label. Before the first label it goes by the root of the number of prompts: a decision that
+    rests on the prior alone is often wrong. Where no prompt is left, the chance is 0; all zeros if
+    none is.
     """
     remaining = counts.remaining.astype(np.float64)
     if not remaining.sum():
         return remaining
     even = remaining / remaining.sum()
-    if len(counts.matches) == 1 and not counts.labels:
+    if not counts.labels:
         gain = np.sqrt(remaining)
     else:
         belong, other = counts.shapes

@@ -35,6 +35,9 @@ LARGE = 200_000
 SAMPLE = "sample"
 """Code of the finding that says the prompts are a sample of a larger set."""
 
+CHOSEN_SHARE = 0.05
+"""Share of prompts chosen for the edits from which they make a prompt set noticeably harder."""
+
 UNLABELLED = "unlabelled"
 """Code of the finding that counts rows without a label."""
 
@@ -106,7 +109,8 @@ class PromptSet:
     `intent_given` says whether the file contains the intent; otherwise it is the topic's.
     `left_out` are findings about rows without a label; they are among `findings`. `read_only` says
     whether the format of the file can be read but not written. `waiting` are the keys of prompts
-    that wait for a label, as rows of the file or in its inbox.
+    that wait for a label, as rows of the file or in its inbox. `chosen` is the number of labelled
+    ones that the queue chose for the edits.
     """
 
     frame: pl.DataFrame
@@ -117,6 +121,7 @@ class PromptSet:
     left_out: tuple[Finding, ...] = ()
     read_only: bool = False
     waiting: frozenset[int] = frozenset()
+    chosen: int = 0
 
     def __len__(self) -> int:
         return self.frame.height
@@ -309,6 +314,20 @@ def waiting_text(prompts: PromptSet) -> str:
     if not count:
         return ""
     return f"{count_text(count, 'unlabelled prompt')} {'is' if count == 1 else 'are'} in no figure"
+
+
+def chosen_caution(prompts: PromptSet) -> str:
+    """Return that intervals are not of prompts as users write them, as a sentence, or "".
+
+    The queue chooses prompts near the line between both labels: where they are many, the set is
+    harder than production.
+    """
+    if not prompts.chosen or prompts.chosen < CHOSEN_SHARE * len(prompts):
+        return ""
+    return (
+        f"{prompts.chosen:,} of {len(prompts):,} prompts were chosen near the line between both "
+        "labels: intervals are of prompts like these, which are harder than those of production"
+    )
 
 
 def unlabelled_rows(labels: pl.Series) -> NDArray[np.bool_]:

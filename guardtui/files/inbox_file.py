@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
-from guardtui.domain.inbox import State
+from guardtui.domain.inbox import State, WhyAsked
 from guardtui.files.change_signature import change_signature
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.files.table_formats import unpacked_name
@@ -36,10 +36,14 @@ _waiting: dict[Path, tuple[tuple[int, int, int], Waiting]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Keys of the prompts whose text an inbox holds, labelled or not, and of those set aside."""
+    """Keys of the prompts whose text an inbox holds, labelled or not, and of those set aside.
+
+    `chosen` are those that were asked because their label teaches most, and that no audit drew.
+    """
 
     texts: frozenset[int] = frozenset()
     set_aside: frozenset[int] = frozenset()
+    chosen: frozenset[int] = frozenset()
 
 
 def inbox_path(prompts: Path) -> Path:
@@ -182,19 +186,24 @@ def waiting(path: Path) -> Waiting:
         return Waiting()
     known = _waiting.get(path)
     if known is None or known[0] != signature:
-        texts, aside = set[int](), set[int]()
+        texts, aside, why = set[int](), set[int](), dict[int, str]()
         for line in InboxFile(path).lines():
             key = int(line["id"], 16)
             if "removed" in line:
                 texts.discard(key)
                 aside.discard(key)
+                why.pop(key, None)
+            if "why_asked" in line and why.get(key) != WhyAsked.AUDIT:
+                why[key] = str(line["why_asked"])
             if "text" in line:
                 texts.add(key)
             if line.get("state") == State.SET_ASIDE:
                 aside.add(key)
             elif "state" in line:
                 aside.discard(key)
-        known = _waiting[path] = (signature, Waiting(frozenset(texts), frozenset(aside)))
+        chosen = frozenset(key for key, word in why.items() if word == WhyAsked.CHOSEN)
+        read = Waiting(frozenset(texts), frozenset(aside), chosen)
+        known = _waiting[path] = (signature, read)
     return known[1]
 
 

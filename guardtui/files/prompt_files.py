@@ -15,7 +15,7 @@ from guardtui.domain.prompts import (
     build_prompt_set,
 )
 from guardtui.domain.topic import Intent
-from guardtui.files.inbox_file import inbox_path, waiting
+from guardtui.files.inbox_file import Waiting, inbox_path, waiting
 from guardtui.files.prompt_blocks import is_long, read_in_blocks
 from guardtui.files.prompt_rows import read_prompt_bytes, read_rows
 from guardtui.files.raw_rows import RawRows
@@ -76,10 +76,12 @@ def parse_prompts(
 def _with_inbox(path: Path, prompts: PromptSet) -> PromptSet:
     """Return the prompt set with what waits in its inbox too."""
     inbox = waiting(inbox_path(path))
-    if not (inbox.texts or inbox.set_aside):
+    if inbox == Waiting():
         return prompts
-    keys = prompts.waiting.union(inbox.texts.difference(prompts.keys.tolist()))
-    return replace(prompts, waiting=keys.difference(inbox.set_aside))
+    labelled = prompts.keys.tolist()
+    keys = prompts.waiting.union(inbox.texts.difference(labelled))
+    chosen = len(inbox.chosen.intersection(labelled))
+    return replace(prompts, waiting=keys.difference(inbox.set_aside), chosen=chosen)
 
 
 def _built(path: Path, rows: RawRows, intent: Intent | None, reading: Reading) -> PromptSet:

@@ -23,13 +23,20 @@ from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics, metrics_by_group, metrics_of
 from guardtui.domain.operating_point import ThresholdFit
 from guardtui.domain.profile import only_others
-from guardtui.domain.prompts import LARGE, SAMPLE, PromptSet, prompt_keys, waiting_text
+from guardtui.domain.prompts import (
+    LARGE,
+    SAMPLE,
+    PromptSet,
+    chosen_caution,
+    prompt_keys,
+    waiting_text,
+)
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
-from guardtui.session.session import Iteration
+from guardtui.session.session import Iteration, Recorder
 
 if TYPE_CHECKING:
     from guardtui.advice.proposals import Proposal
@@ -134,8 +141,8 @@ class ReportInput:
     one that writes the brief report again. With a `page` that report is only this page of a list.
     `ideas` are the best measured edits, None if they were not measured; `no_ideas` says why there
     are none, or "". `next_step` is what the app shows as the next step, or "". `least` is the
-    coverage that a gate requires. `doubt` says in a sentence why the verdicts may be of another
-    definition, or is "".
+    coverage that a gate requires. `by` recorded the iteration. `doubt` says in a sentence why the
+    verdicts may be of another definition, or is "".
     """
 
     topic: Topic
@@ -161,6 +168,7 @@ class ReportInput:
     measured_at: str = ""
     template: str = ""
     doubt: str = ""
+    by: Recorder | None = None
     name: str = ""
     baseline_title: str = ""
     baseline_prompts: PromptSet | None = None
@@ -283,7 +291,13 @@ class ReportInput:
     def cautions(self) -> tuple[str, ...]:
         """Why the rates may mislead, a sentence each, without foreign text."""
         examples = self.example_prompts
-        return tuple(filter(None, (self.doubt, "" if examples is None else examples.sentence)))
+        sentence = "" if examples is None else examples.sentence
+        chosen = "" if self.prompts is None else chosen_caution(self.prompts)
+        logged = {
+            Recorder.LOG: "the verdicts are from a log of production",
+            Recorder.COMPLETED_LOG: "some of the verdicts are from a log of production",
+        }.get(self.by or Recorder.APP, "")
+        return tuple(filter(None, (self.doubt, logged, sentence, chosen)))
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:

@@ -128,11 +128,13 @@ def _lead(report: ReportInput) -> Iterator[Phrase]:
 def _verdict(report: ReportInput, quote: Quote) -> str:
     """Return whether the gates passed, how much is wrong, and who says so, in a sentence."""
     metrics, settings = report.evaluation.metrics, report.evaluation.settings
-    states = {gate.passed for gate in report.gates}
-    start = ""
-    if states:
-        start = "Not good enough: " if False in states else "Not known to be good enough: "
-        start = "Good enough: " if states == {True} else start
+    states, start = {gate.passed for gate in report.gates}, ""
+    if False in states:
+        start = "Not good enough: "
+    elif None in states:
+        start = "Not known to be good enough: "
+    elif states:
+        start = "Good enough: "
     missed, stopped = metrics.fn, metrics.fp
     should, should_not = metrics.tp + missed, metrics.tn + stopped
     parts = (
@@ -146,8 +148,8 @@ def _verdict(report: ReportInput, quote: Quote) -> str:
     if settings.kind == ENGINE:  # its version and threshold stand below
         settings = replace(settings, guardrail=Guardrail(ENGINE), threshold=None)
     verb = "expected" if settings.is_forecast else "measured"
-    text = capitalized(f"{parts[0]} and {parts[1]}") if not start else " and ".join(parts)
-    return f"{start}{text}, {verb} by {guardrail_text(settings, quote)}."
+    by = guardrail_text(settings, quote)
+    return capitalized(f"{start}{' and '.join(parts)}, {verb} by {by}.")
 
 
 def _deciding_gates(report: ReportInput) -> Sequence[GateOutcome]:

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from guardtui.advice.candidates import Candidate, CandidateKind
-from guardtui.advice.folds import PROVEN_FROM, SHRINKAGE, Choice, gain_of_choice
+from guardtui.advice.folds import LIKELY_FROM, SHRINKAGE, Choice, gain_of_choice
 from guardtui.advice.objective import Appraisal, Array, Objective, Rows, Stopped
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
@@ -90,7 +90,7 @@ def test_a_better_definition_is_proven_and_its_gain_is_cautious() -> None:
     assert belongs.sum() == 100
     assert gain.likely
     assert gain.value == pytest.approx(SHRINKAGE * (both[1] - both[0]))
-    assert PROVEN_FROM < gain.low < gain.value < gain.high
+    assert LIKELY_FROM < gain.low < gain.value < gain.high
 
 
 def test_the_best_of_many_equally_good_definitions_promises_nothing() -> None:

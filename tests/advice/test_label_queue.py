@@ -194,9 +194,9 @@ def test_the_labels_until_the_interval_is_narrow_are_predicted_without_jumps() -
     assert max(abs(after - before) for before, after in pairwise(totals)) <= 40
 
 
-def test_a_change_is_estimated_after_ten_labels() -> None:
+def test_a_change_is_estimated_after_fifteen_labels() -> None:
     queue = LabelQueue(SCORES, [MATCHES, np.arange(SIZE) < 60])
-    assert queue.line == "10 more labels until the first estimate"
+    assert queue.line == "15 more labels until the first estimate"
     label(queue, FIRST_CHANGE)
     assert queue.is_estimated
 
@@ -228,7 +228,7 @@ def test_a_decision_follows_from_the_interval(
 def test_looks_become_rarer_as_labels_become_many() -> None:
     assert looks(29) == []
     assert looks(41) == [30, 35, 40]
-    assert looks(21, FIRST_CHANGE) == [10, 15, 20]
+    assert looks(26, FIRST_CHANGE) == [15, 20, 25]
     assert looks(1_000)[-1] - looks(1_000)[-2] > 40
 
 

@@ -196,7 +196,7 @@ def test_each_figure_names_its_guardrail() -> None:
     [
         (Gain(0.0512, 0.0121, 0.0903, likely=True), "+0.051 [+0.012, +0.090]"),
         (Gain(0.0312, -0.0121, 0.0903, likely=True), "likely +0.031 [−0.012, +0.090]"),
-        (Gain(0.0312, 0.0121, 0.0903, likely=False), "best guess +0.031, unproven"),
+        (Gain(0.0312, 0.0121, 0.0903, likely=False), "best guess +0.031"),
     ],
 )
 def test_a_gain_says_how_sure_it_is(gain: Gain, text: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guardtui.cli.spellings import AIRS_CLI, AIRS_CLI_COMMANDS, airs_cli_explained
+from guardtui.cli.airs_cli import AIRS_CLI, AIRS_CLI_COMMANDS, airs_cli_explained
 
 TABLE = [
     line

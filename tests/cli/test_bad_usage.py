@@ -247,8 +247,6 @@ guardrails --keys other                 | is not one of
 guardrails template judge -o none/x.txt | none/x.txt: no folder none
 guardrails template judge -o r.json     | r.json
 guardrails template decision -o r.html  | r.html
-doctor --judge                          | --judge is now --guardrail judge:URL#MODEL
-doctor --airs                           | --airs is now --guardrail airs
 doctor --guardrail judge:m              | 'm' has no model
 doctor --guardrail engine --all-regions | --all-regions is for AIRS
 topics list --guardrail panel           | panel is language models that judge

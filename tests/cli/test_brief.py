@@ -49,6 +49,20 @@ def test_eval_compares_with_the_baseline_of_the_app(run: Run, topic: Path) -> No
     assert brief(run, *EVAL, "--baseline", "1")["baseline"] == 1
 
 
+def test_reports_to_read_say_the_next_step_and_know_the_session(run: Run, topic: Path) -> None:
+    run(*EVAL, "--record")
+    write(BETTER)
+    run(*EVAL, "--record")
+    exported = ("export", "t.yaml", "--iteration", "1")
+    first, second = (run(*words, "--format", "md").out for words in (EVAL, exported))
+    for text in (first, second):
+        assert " the baseline (iteration 0): coverage +" in text
+        assert "\n## History\n" in text
+    (step,) = [line for line in first.splitlines() if line.startswith("Next step: `")]
+    assert step in second.splitlines()
+    assert "Next step" not in run("export", "t.yaml", "--format", "table").out
+
+
 def test_a_report_may_be_the_baseline(run: Run, topic: Path) -> None:
     assert run(*EVAL, "-o", "before.json").code == 0
     write(BETTER)
@@ -106,9 +120,6 @@ def test_gain_that_is_not_demonstrable_is_neither_kept_nor_discarded(run: Run, t
     assert document["judgement"]["code"] not in ("better", "worse")
     assert document["metrics"]["fixes"] > document["metrics"]["regressions"]
     assert "history" not in str(document["next_command"])
-    kept = run("history", "keep", "t.yaml")
-    assert (kept.code, "leave it undecided" in kept.err) == (4, True)
-    assert run("history", "discard", "t.yaml").code == 2
 
 
 def test_too_few_labels_have_no_next_command(run: Run, topic: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from guardtui import __version__
-from guardtui.cli import spellings
 from guardtui.cli.main import COMMANDS, GROUPS
 
 from .conftest import Run
@@ -109,63 +108,3 @@ def test_completion_offers_commands_and_files(run: Run) -> None:
     assert run(**words, COMP_WORDS="guardtui ev").out.splitlines() == ["plain,eval", "file,ev"]
     options_ = run(**{**words, "COMP_CWORD": "2"}, COMP_WORDS="guardtui eval --max").out
     assert "plain,--max-regressions" in options_
-
-
-@pytest.mark.parametrize("option", spellings.OPTIONS)
-def test_an_old_option_is_refused_with_its_spelling_of_today(run: Run, option: str) -> None:
-    new = spellings.OPTIONS[option]
-    typed = (option, "seed=7") if "{value}" in new else (option,)
-    result = run("eval", *FILES, *typed)
-    assert (result.code, result.out) == (2, "")
-    told = new.format(value="seed=7", kind="judge")
-    assert f"{' '.join(typed)} is now {told}" in result.err
-
-
-@pytest.mark.parametrize(
-    ("command", "words", "lines"),
-    [
-        ("eval", ["--encoder=static"], ["--encoder static is now --set encoder=static"]),
-        ("check", ["--encoder"], ["--encoder is now --set encoder=VALUE"]),
-        ("refine", ["--scanner", "local"], ["--scanner local is now --guardrail engine"]),
-        ("refine", ["--budget", "60s"], ["--budget 60s is now --time 60s"]),
-        ("eval", ["--scanner", "airs"], ["--scanner airs is now --guardrail airs:PROFILE"]),
-        (
-            "eval",
-            ["--scanner", "airs", "--profile", "p", "--batch"],
-            ["--profile p is now --guardrail airs:p", "--batch is now --set batch=true"],
-        ),
-        (
-            "eval",
-            ["--scanner", "decision", "--model", "https://a.example/v1#m"],
-            ["--model https://a.example/v1#m is now --guardrail decision:https://a.example/v1#m"],
-        ),
-    ],
-)
-def test_all_spellings_of_a_line_are_told_at_once(
-    run: Run, command: str, words: list[str], lines: list[str]
-) -> None:
-    result = run(command, *FILES, *words)
-    assert result.code == 2
-    expected = [f"error: {lines[0]}", *lines[1:], f"  see 'guardtui {command} --help'"]
-    assert result.err.splitlines() == expected
-
-
-def test_an_option_with_no_successor_in_a_command_is_unknown(run: Run) -> None:
-    result = run("score", "out.csv", "--model", "https://a.example/v1#m", "--encoder", "static")
-    assert "No such option '--encoder'" in result.err
-    result = run("check", *FILES, "--scanner", "airs", "--encoder", "static")
-    assert result.err.splitlines()[0] == "error: --encoder static is now --set encoder=static"
-
-
-@pytest.mark.parametrize("command", spellings.COMMANDS)
-def test_a_former_command_is_refused_with_what_does_its_work(run: Run, command: str) -> None:
-    result = run(command)
-    assert (result.code, result.out) == (2, "")
-    assert f"'guardtui {command}' {spellings.COMMANDS[command]}" in result.err
-
-
-@pytest.mark.parametrize("name", spellings.FORMATS)
-def test_a_former_format_is_refused_with_its_option(run: Run, name: str) -> None:
-    result = run("eval", *FILES, "--format", name)
-    assert (result.code, result.out) == (2, "")
-    assert f"--format {name} is now --format {spellings.FORMATS[name]}\n" in result.err

@@ -178,15 +178,6 @@ def test_labels_until_an_interval_without_width_are_all_that_remain() -> None:
     assert labels_until(counts_of_sample(100), 0) == 900
 
 
-def test_a_decision_is_asked_where_definitions_differ_before_the_first_label() -> None:
-    first = np.arange(400) < 40
-    second = np.arange(400) < 50
-    strata = score_strata(np.arange(400, 0, -1.0), [first, second])
-    counts = count_labels(strata, [], [], [first, second])
-    differing = counts.matches[0] != counts.matches[1]
-    assert next_chances(counts)[differing].sum() > 0.5
-
-
 def test_an_interval_is_more_cautious_where_labels_contradict_the_engine() -> None:
     sizes, asked = np.array([100, 100, 400]), np.array([50, 50, 100])
     matches = np.array([[True, False, False]])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from guardtui.advice.candidates import same
-from guardtui.advice.folds import PROVEN_FROM
+from guardtui.advice.folds import LIKELY_FROM
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.advice.search import SearchResult
 from guardtui.app.advice.ideas import (
@@ -77,7 +77,7 @@ class LabelNeed:
     """Standard error of the gain of an edit, and the number of labels that would narrow it.
 
     `error` is that of the gain on prompts without a part in the choice, for the existing `labels`;
-    with `wanted` labels in total, in the same proportion, it would be `PROVEN_FROM`, the least gain
+    with `wanted` labels in total, in the same proportion, it would be `LIKELY_FROM`, the least gain
     that makes an edit likely to help.
     """
 
@@ -109,9 +109,9 @@ def label_need(search: SearchResult | None, evaluation: Evaluation) -> LabelNeed
     if best is None or best.gain.likely or evaluation.metrics.missing:
         return None
     labels, error = search.before.total, best.gain.standard_error
-    if error <= PROVEN_FROM:
+    if error <= LIKELY_FROM:
         return None
-    wanted = labels * (error / PROVEN_FROM) ** 2
+    wanted = labels * (error / LIKELY_FROM) ** 2
     return LabelNeed(labels, error, math.ceil(wanted / _ROUNDED) * _ROUNDED)
 
 
@@ -149,7 +149,7 @@ def mistake_step(mistakes: int, note: str) -> Idea:
     """Return the step of looking at one mistake after the other; `note` says why no edit is one."""
     return Idea(
         IdeaKind.MISTAKES,
-        "No edit is sure to help yet: look at one mistake, and what would fix it",
+        "Look at a mistake, and what would fix it: no edit is sure to help yet",
         detail=(f"{note}. " if note else "")
         + f"Of {count_text(mistakes, 'mistake')} each may have edits that correct it, with what "
         "else they fix and break.",

@@ -438,7 +438,10 @@ def ended_text(status: ExperimentStatus) -> str:
     tried = f"of {count_text(len(status.candidates), 'candidate')} in {calls_text(status)}"
     if status.ending is Ending.PROVEN and status.best is not None:
         low = status.candidates[status.best].standing.low or 0.0
-        return f"one edit is proven better, by at least {low:.3f} coverage, {tried}."
+        count = sum(one.standing.is_proven for one in status.candidates)
+        proven = "1 edit is" if count == 1 else f"{count} edits are"
+        best = "" if count == 1 else "the best "
+        return f"{proven} proven better, {best}by at least {low:.3f} coverage, {tried}."
     if status.ending is not None:
         return f"{status.ending.value} {tried}; nothing is to be kept."
     return f"{status.stopped}; it can go on ({calls_text(status)})."

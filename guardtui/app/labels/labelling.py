@@ -86,7 +86,7 @@ class Labelling:
                     wanted=0 if wanted is None else wanted.more,
                     purpose=Purpose.AUDIT if wanted is None else Purpose.CHOSEN,
                     before=before,
-                    sources=VerdictSources(self._topic_path, inbox),
+                    sources=VerdictSources(self._topic_path, inbox, topic),
                 )
             )
 

@@ -79,10 +79,11 @@ class VerdictSource:
 class VerdictSources:
     """Finds the source of verdicts of a log, in the session of a topic file as it is now."""
 
-    def __init__(self, topic: Path, inbox: Inbox) -> None:
-        """Raises FileError and StoreError."""
+    def __init__(self, topic: Path, inbox: Inbox, edited: Topic | None = None) -> None:
+        """`edited` is a definition that is not saved. Raises FileError and StoreError."""
         self.topic_path = topic
         self._own = _definition(topic, inbox)
+        self._edited = self._own if edited is None else edited
         self._stated: dict[tuple[str, str], VerdictSource] = {}
         iterations: list[Iteration] = []
         if has_session(topic):
@@ -91,7 +92,6 @@ class VerdictSources:
             iterations = store.iterations() if has_iterations(topic) else []
         self._all = iterations
         self._remote = [one for one in iterations if one.evaluation.settings.kind in REMOTE]
-        self._iterations = [one for one in iterations if one.evaluation.settings.kind in _KINDS]
         self._known: dict[tuple[str, str], VerdictSource | None] = {}
 
     def of(self, production: Production) -> VerdictSource | None:
@@ -108,20 +108,23 @@ class VerdictSources:
             return None
         recorded = [
             VerdictSource(one.evaluation.settings, one.evaluation.topic)
-            for one in self._iterations
+            for one in self._remote
             if one.evaluation.settings.guardrail == guardrail
             and definition in _revisions(one.evaluation.settings)
         ]
         if recorded:
             same = all(source.topic == recorded[0].topic for source in recorded)
             return recorded[0] if same else None
-        for topic in (self._own, *(one.evaluation.topic for one in self._all)):
+        for topic in (self._own, self._edited, *(one.evaluation.topic for one in self._all)):
             if topic.fingerprint == definition:
                 return VerdictSource(ScannerSettings(guardrail), topic)
         return None
 
     def guardrail(self, name: str) -> Guardrail | None:
-        """Return the guardrail of a name or an address, as it is recorded or would be, or None."""
+        """Return the guardrail of a name or an address, as it is recorded or would be.
+
+        None if there is none, or if several are recorded by that name.
+        """
         try:
             named = find_guardrail(name, self.topic_path)
         except GuardtuiError:
@@ -131,11 +134,13 @@ class VerdictSources:
         identity = None
         with contextlib.suppress(GuardtuiError):
             identity = identity_of(named)
-        recorded = {one.evaluation.settings.guardrail: None for one in self._iterations}
+        recorded = {one.evaluation.settings.guardrail: None for one in self._remote}
         found = matches(named.guardrail, recorded)
         # A sandbox on this machine is not the service that wrote the log.
         found = [one for one in found if identity is None or one.sandbox == identity.sandbox]
-        return found[0] if len(found) == 1 else identity
+        if found:
+            return found[0] if len(found) == 1 else None
+        return identity
 
     def words(self, production: Production, topic: Topic) -> str:
         """Return the definition that answered, as it is called beside `topic`."""
@@ -187,14 +192,11 @@ class VerdictSources:
                 continue
             then, since = (self._answered(settings, topic, keys) for topic in (before, after))
             rows = is_answered(then.triggered) & is_answered(since.triggered)
-            comparison = compare(
-                *(
-                    Evaluation(
-                        topic, settings, "", keys[rows], expected[rows], _chosen(verdicts, rows)
-                    )
-                    for topic, verdicts in ((before, then), (after, since))
-                )
+            first, second = (
+                Evaluation(topic, settings, "", keys[rows], expected[rows], _chosen(verdicts, rows))
+                for topic, verdicts in ((before, then), (after, since))
             )
+            comparison = compare(first, second)
             value = comparison.deltas["coverage"]
             change = comparison.significance.intervals["coverage"]
             if value is None or change is None:
@@ -275,7 +277,8 @@ class LogStatement:
 
     It covers those without a name and those of this guardrail. `others` counts verdicts of other
     guardrails by name, and `definitions` those of a revision that is known to have another
-    definition: both stay as the log has them. `revisions` are the others that the log names.
+    definition: both stay as the log has them. `revisions` counts verdicts of the others that the
+    log names.
     """
 
     sources: VerdictSources
@@ -283,7 +286,7 @@ class LogStatement:
     source: VerdictSource
     others: Counter[str] = field(default_factory=Counter)
     definitions: int = 0
-    revisions: set[str] = field(default_factory=set)
+    revisions: Counter[str] = field(default_factory=Counter)
     _same: dict[str, bool] = field(default_factory=dict)
 
     def applied(self, logged: Iterable[LoggedPrompt]) -> Iterator[LoggedPrompt]:
@@ -303,8 +306,8 @@ class LogStatement:
         if known is not None and known.topic != self.source.topic:
             self.definitions += 1
             return production
-        if production.definition:
-            self.revisions.add(production.definition)
+        if known is None and production.definition:
+            self.revisions[production.definition] += 1
         fingerprint = self.source.topic.fingerprint
         return replace(
             production, guardrail=self.name, definition=fingerprint, logged=production.judge
@@ -329,9 +332,13 @@ class LogStatement:
         if self.definitions:
             verdicts = count_text(self.definitions, "verdict")
             sentences.append(f"{verdicts} of another definition, by their revision: left so")
-        if len(self.revisions) > 1:
-            count = len(self.revisions)
-            sentences.append(f"{count} revisions of {self.name}: all are taken as this definition")
+        if self.revisions:
+            names = ", ".join(display_start(name, _REVISION) for name in [*self.revisions][:3])
+            verdicts = count_text(self.revisions.total(), "verdict")
+            several = count_text(len(self.revisions), "revision")
+            sentences.append(
+                f"{verdicts} of {several} that no iteration has ({names}): taken as this definition"
+            )
         return sentences
 
 

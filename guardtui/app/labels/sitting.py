@@ -108,7 +108,6 @@ class Sitting:
         self._taken: set[str] = set()
         self._unwritten: dict[str, Given] = {}
         self._divided: set[Purpose] = set()
-        self._line: tuple[tuple[Purpose, int, int], str] | None = None
         self.given: list[Given] = []
         """Answers of this sitting, without those that were undone."""
 
@@ -296,28 +295,15 @@ class Sitting:
     def _is_waiting(self, prompt: InboxPrompt) -> bool:
         return prompt.state is State.UNLABELLED and prompt.id not in self._unwritten
 
-    def line(self) -> Callable[[], str]:
-        """Return what works out the line: what the next labels are for, and when to stop.
-
-        That may be slow, and run in another thread meanwhile.
-        """
+    def line(self) -> str:
+        """Return what the next labels are for, and when to stop, in two lines or three."""
         if self.purpose is Purpose.CHOSEN:
-            chosen = self._line_of_chosen()
-            return lambda: chosen
-        queue, what = self._queue(), f"{_ABOUT_EDIT} {self._log.compared_by}"
-        beside = self._by_guardrail
+            return self._line_of_chosen()
+        what, beside = f"{_ABOUT_EDIT} {self._log.compared_by}", self._by_guardrail
         if self.purpose is Purpose.AUDIT:
-            beside = ""
             what = f"audit of {self._log.who} in production, by a random sample of the log"
-        known = (self.purpose, queue.look, queue.audited * (not queue.is_estimated))
-
-        def line() -> str:
-            if self._line is None or self._line[0] != known:  # until the next estimate
-                lines = (what, queue.line, beside)
-                self._line = known, "\n".join(filter(None, lines))
-            return self._line[1]
-
-        return line
+            beside = ""
+        return "\n".join(filter(None, (what, self._queue().line, beside)))
 
     def _line_of_chosen(self) -> str:
         chosen = sum(given.prompt.why_asked is WhyAsked.CHOSEN for given in self.given)
@@ -325,8 +311,9 @@ class Sitting:
         line = "chosen: near the line between both, for the edits; in no audit"
         if not self._wanted:
             return line
-        more = f"about {left} more would tell whether an edit helps" if left else "enough"
-        return f"{line}\n{more}"
+        if not left:
+            return f"{line}\nenough"
+        return f"{line}\nstop at any time; about {left} more would tell whether an edit helps"
 
     def audit(self) -> Audit | None:
         """Return the rates in production, or None before the first estimate."""

@@ -42,6 +42,7 @@ from guardtui.session.evaluation_refs import (
 )
 from guardtui.session.evaluator import measured_with
 from guardtui.session.own_metrics import OwnMetric, own_figures
+from guardtui.session.series import series_of
 from guardtui.session.session import Decision
 from guardtui.session.session_file import session_file
 from guardtui.session.store import StoreError
@@ -174,6 +175,9 @@ def _report(
         if baseline is not None:
             before, number = baseline.evaluation, baseline.number
     comparison = compare(before, evaluation) if before else None
+    series = None if named is None else named.series
+    if session is not None:
+        series = series_of(session.iterations, session.best)
     report = ReportInput(
         topic=topic,
         evaluation=evaluation,
@@ -185,7 +189,7 @@ def _report(
         changes=describe_changes(before.topic, topic) if before else (),
         profile=evaluation.settings.guardrail.profile,
         baseline_number=number,
-        series=None if named is None else named.series,
+        series=series,
         companions=companions.topics,
         cluster=request.cluster or "",
         reducer=request.epochs.name if request.epochs else "",
@@ -196,13 +200,15 @@ def _report(
         before=forecast,
         template=run.template,
         iteration=iteration,
+        by=None if recorded is None else recorded.by,
         doubt="" if run.doubt is None else f"{capitalized(run.doubt.text)}.",
     )
     if not told or request.more is not None:
         return report
     from guardtui.app.briefing import CommandWords, with_ideas, with_next_command
 
-    report = with_ideas(report, request.topic, session, engine)
+    measuring = run.engine or LocalScanner(threshold=FITTED)
+    report = with_ideas(report, request.topic, session, measuring)
     counts = evaluation.metrics
     failed = request.records and not is_new and bool(counts.errors or not counts.missing)
     reading = tuple(reading_words(request.reading))

@@ -15,6 +15,7 @@ from guardtui.domain.document import (
     Mark,
     Series,
 )
+from guardtui.domain.figures import capitalized
 from guardtui.reports.html.page import Content, Markup, join, tag
 
 WIDTH, HEIGHT = 320.0, 200.0
@@ -241,8 +242,7 @@ def _scale(chart: BarChart) -> tuple[float, float]:
 
 
 def _bar(bar: Bar, top: float, end: float) -> Iterator[Markup]:
-    name = f"{bar.kind[:1].upper()}{bar.kind[1:]}"
-    yield tag("text", name, x=0, y=_number(top + 14), fill=_INK, font_weight="600")
+    yield tag("text", capitalized(bar.kind), x=0, y=_number(top + 14), fill=_INK, font_weight="600")
     yield tag("text", bar.count, x="100%", y=_number(top + 14), fill=_INK, text_anchor="end")
     y, middle = top + 22, top + 22 + _BAR / 2
     yield _rectangle(0, 1, y, _BAR, _GRID)

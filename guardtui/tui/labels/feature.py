@@ -53,26 +53,34 @@ class AddLogDialog(FormDialog[str | None]):
             id="column",
             compact=True,
         )
+        self._guardrail = LineInput(
+            placeholder="guardrail whose verdicts it has, by the definition in the topic file",
+            id="guardrail",
+            compact=True,
+        )
 
     def fields(self) -> ComposeResult:
         yield Label(_ABOUT)
         yield self._path
         yield self._column
+        yield self._guardrail
 
     def on_mount(self) -> None:
         self._path.focus()
 
     def accept(self) -> None:
         if self._path.value.strip():
-            self._add(self._path.value.strip(), self._column.value.strip())
+            fields = (self._path, self._column, self._guardrail)
+            self._add(*(field.value.strip() for field in fields))
         else:
             self.problem.show("write the path of a log")
 
     @work(exclusive=True)
-    async def _add(self, path: str, column: str) -> None:
+    async def _add(self, path: str, column: str, guardrail: str) -> None:
         self.problem.show_note("reading…")
         try:
-            told = await self._labels.add(typed_path(path, self._folder), column)
+            log = typed_path(path, self._folder)
+            told = await self._labels.add(log, column, guardrail)
         except GuardtuiError as problem:
             self.problem.show(str(problem))
         else:

@@ -156,10 +156,8 @@ class LabelScreen(Modal[None]):
         self._draw_frame()
 
     async def _draw_line(self, sitting: Sitting) -> None:
-        """Show what the next labels are for; working that out delays no prompt."""
-        work_out = await self._turn(sitting.line)
-        line = await asyncio.to_thread(work_out)
-        self._show_line(line)
+        """Show what the next labels are for."""
+        self._show_line(await self._turn(sitting.line))
 
     def _show_line(self, line: str) -> None:
         """Show the topic, and what the labels are for."""

@@ -16,6 +16,7 @@ from guardtui.domain.figures import (
 from guardtui.domain.guardrail import ENGINE, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
 from guardtui.domain.operating_point import SHIPPED, is_fitted_with
+from guardtui.domain.prompts import chosen_caution
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent
 from guardtui.session.session import PLATEAU, PLATEAU_ADVICE
@@ -60,6 +61,7 @@ def _warnings(shown: Dashboard) -> Iterator[Text]:
         metrics = shown.evaluation.metrics
         warnings.append(f"{metrics.total} of {metrics.prompts} prompts embedded so far")
     warnings += [finding.message for finding in state.prompts.findings]
+    warnings += filter(None, [chosen_caution(state.prompts)])
     for warning in warnings:
         yield Text(f"⚠ {display_start(warning, 400)}", "$text-warning")
 
@@ -109,7 +111,7 @@ def _against_baseline(shown: Dashboard) -> Iterator[Text]:
     if forecast is not None:
         better, before = forecast.rates.better, forecast.before
         if better is not None and before is not None:
-            same = comparison is not None and comparison.evaluations[0].metrics.coverage == before
+            same = comparison is not None and comparison.coverage_before == before
             reference = f"#{shown.baseline}" if same else "the newest scan"
             yield Text(
                 f"above the {rate_text(before)} of {reference} with probability {better:.0%}"

@@ -16,6 +16,7 @@ from guardtui.domain.figures import bracketed, change_text, rate_text
 from guardtui.domain.guardrail import AIRS, ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES
 from guardtui.domain.operating_point import LABELS_AT_LEAST
+from guardtui.domain.prompts import chosen_caution
 from guardtui.domain.statistics import Interval
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
@@ -185,7 +186,9 @@ def shown_rates(shown: Dashboard) -> Mapping[str, ShownRate]:
         value: float | None = getattr(metrics, name)
         if partial is None or partial.sampled:
             change = None if comparison is None else comparison.deltas[name]
-            note = "on new prompts" if name == "coverage" else ""
+            note = "" if name != "coverage" else "on new prompts"
+            if note and chosen_caution(shown.state.prompts):
+                note = "on prompts like these"
             interval = intervals.get(name)
             about = shown.evaluation.is_of_a_part
             rates[name] = ShownRate(value, about, change, interval, note if interval else "")

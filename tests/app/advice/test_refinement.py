@@ -10,7 +10,7 @@ import pytest
 
 from guardtui.app.advice.refinement import RefinementError, Refinements, open_measure
 from guardtui.app.scan.forecasting import Forecasting
-from guardtui.domain.guardrail import ScannerSettings, forecast_of
+from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import FITTED, Threshold
 from guardtui.scanners.base import ScannerError
 from guardtui.session.session import Decision
@@ -70,7 +70,7 @@ async def test_the_forecast_stands_beside_the_gain_while_it_is_shown(tmp_path: P
     assert found.proposals
     assert all(proposal.forecast is not None for proposal in found.proposals)
     effects = await refinement.effects()
-    assert forecast_of(effects.settings) is not None
+    assert effects.settings.is_forecast
     assert effects.settings.guardrail == guardrail.guardrail
     refinement._forecasting.wanted = False
     alone = await refinement.advised(await refinement.measure(), bench.topic)

@@ -104,7 +104,7 @@ async def test_an_experiment_is_planned_run_and_its_proven_edit_kept(tmp_path: P
         status = loop.state.experiment
         assert status is not None
         assert status.ending is Ending.PROVEN
-        assert "prod: one edit is proven better" in loop.author.messages[-1]
+        assert "prod: 1 edit is proven better" in loop.author.messages[-1]
         # The definition that it began with is recorded as a scan.
         scan = loop.services.session.iterations[-1]
         assert (scan.evaluation.topic, scan.decision) == (before, Decision.KEEP)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from guardtui.app.labels.inbox import (
 )
 from guardtui.domain.inbox import Production, State, WhyAsked, prompt_id
 from guardtui.domain.prompt_edit import Relabel
+from guardtui.domain.prompts import chosen_caution
 from guardtui.domain.topic import Intent
 from guardtui.files.labelled_tables import LabelledRow, read_labelled
 from guardtui.files.problems import FileError
@@ -331,6 +333,22 @@ def test_a_changed_label_of_a_prompt_that_never_waited_is_kept_as_a_change(path:
     assert inbox.prompts[A].labelled_at
     assert changes_text(inbox.prompts.values(), datetime.now(UTC)) == "3 labels changed today"
     assert {prompt.id for prompt in inbox.own} == {WAITS}
+
+
+def test_labelled_prompts_that_were_chosen_are_counted_unless_the_audit_drew_them(
+    inbox: Inbox, path: Path
+) -> None:
+    for name, why in ((LOGGED, WhyAsked.CHOSEN), (OTHER, WhyAsked.CHOSEN), (WAITS, WhyAsked.AUDIT)):
+        inbox.ask({name: None}, why)
+    for name in (LOGGED, WAITS):
+        inbox.label(name, True)
+    assert load_prompts(path).chosen == 1
+    inbox.ask({LOGGED: 0.5}, WhyAsked.AUDIT)
+    assert load_prompts(path).chosen == 0
+    inbox.label(OTHER, False)
+    prompts = load_prompts(path)
+    assert chosen_caution(prompts).startswith("1 of 5 prompts were chosen near the line")
+    assert chosen_caution(replace(prompts, chosen=0)) == ""
 
 
 def test_a_failed_write_of_the_prompt_set_leaves_the_inbox(

@@ -147,6 +147,15 @@ def test_a_sandbox_on_this_machine_is_not_the_service_that_wrote_the_log(topic: 
     assert sources.of(Production(True, "airs:prod", "ab-12")) is None
 
 
+def test_a_name_of_several_recorded_guardrails_is_none(topic: Path) -> None:
+    fingerprint = load_topic(topic).topic.fingerprint
+    said = Production(True, "airs:prod", fingerprint)
+    for region, known in (("de", "de"), ("in", None)):
+        scanned(topic, region=region)
+        source = VerdictSources(topic, Inbox.of_topic(topic)).of(said)
+        assert (None if source is None else source.settings.guardrail.region) == known
+
+
 def test_a_statement_leaves_verdicts_of_others_and_of_another_definition(topic: Path) -> None:
     scanned(topic, revision="3 (ab-12)")
     topic.write_text(TOPIC.format("Edited"))
@@ -161,7 +170,7 @@ def test_a_statement_leaves_verdicts_of_others_and_of_another_definition(topic: 
     assert lines[:6] == [
         "3 verdicts of airs:staging, not of airs:prod: left as the log has them",
         "2 verdicts of another definition, by their revision: left so",
-        "2 revisions of airs:prod: all are taken as this definition",
+        "3 verdicts of 2 revisions that no iteration has (cd-34, ef-56): taken as this definition",
         "3 verdicts of airs:prod in production with this definition",
         "2 verdicts of airs:prod in production with the definition of #0",
         f"3 verdicts of airs:staging in production (cd-34), {UNKNOWN}",

@@ -108,7 +108,7 @@ def test_each_prompt_is_asked_once_with_its_chance_and_its_label_is_written(path
     # All are labelled: the rates are known.
     assert audit.rates.belonging.low == audit.rates.belonging.high == 0.5
     assert audit.rates.others.value == 1.0
-    assert at.line()().startswith(
+    assert at.line().startswith(
         "audit of corp in production, by a random sample of the log\nenough: coverage 0.50 [0.50"
     )
 
@@ -120,7 +120,7 @@ def test_a_later_sitting_goes_on_with_the_same_audit(path: Path) -> None:
     assert left is not None
     again = sitting(path)
     again.inbox._asked.add(left.id)  # as after the ten minutes for which it was taken
-    assert again.line()().endswith(f"\n{FIRST - 12} more labels until the first estimate")
+    assert again.line().endswith(f"\n{FIRST - 12} more labels until the first estimate")
     drawn = again.draw()
     assert drawn is not None
     assert drawn.id == left.id
@@ -199,10 +199,10 @@ def test_the_audit_names_the_definition_of_production(
 
 def test_prompts_like_those_of_the_step_come_first_and_the_line_counts_down(path: Path) -> None:
     at = sitting(filled(path), like=("a word on dragons",), wanted=2, purpose=Purpose.CHOSEN)
-    assert "about 2 more would tell" in at.line()()
+    assert "about 2 more would tell" in at.line()
     asked = answer(at, 3)
     assert all("dragons" in prompt.text for prompt in asked)
-    assert at.line()().endswith("\nenough")
+    assert at.line().endswith("\nenough")
     assert len(answer(at, 100)) == 37
     assert at.draw() is None
     assert at.audit() is None
@@ -219,7 +219,7 @@ def test_an_edit_is_compared_by_labels_that_the_audit_keeps(path: Path) -> None:
     at.purpose = Purpose.COMPARE
     asked = answer(at, 100)
     assert all(prompt.why_asked is WhyAsked.AUDIT for prompt in asked)
-    line = at.line()()
+    line = at.line()
     assert "by the engine\nenough: the second definition is better: coverage +" in line
     at.purpose = Purpose.AUDIT
     assert audit_of(at).rates.belonging.low == audit_of(at).rates.belonging.high == 0.5
@@ -245,7 +245,7 @@ def test_a_guardrail_that_judged_the_log_by_both_definitions_compares_them(
     at = sitting(path, before=(before, None), sources=VerdictSources(topic, inbox))
     at.purpose = Purpose.COMPARE
     answer(at, 100)
-    who, decision, *more = at.line()().splitlines()
+    who, decision, *more = at.line().splitlines()
     judged = f" on {40 - rest} of 40 prompts of the log, the engine on the others" if rest else ""
     assert who == f"your edit, as second, against the baseline, by AIRS prod{judged}"
     assert decision.startswith("enough: the second definition is better: coverage +")
@@ -253,9 +253,9 @@ def test_a_guardrail_that_judged_the_log_by_both_definitions_compares_them(
     # What the guardrail was asked of labelled prompts is a figure of its own.
     _scan(topic, TOPIC)
     at = sitting(path, before=(before, None), sources=VerdictSources(topic, inbox))
-    assert not at.line()().splitlines()[2:]
+    assert not at.line().splitlines()[2:]
     at.purpose = Purpose.COMPARE
-    *_, by_scans = at.line()().splitlines()
+    *_, by_scans = at.line().splitlines()
     assert by_scans.startswith("AIRS prod, on 3 labelled prompts that it judged by both: coverage")
 
 

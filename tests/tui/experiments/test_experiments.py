@@ -114,7 +114,7 @@ async def test_a_proven_edit_is_shown_with_its_bound_and_kept(tmp_path: Path) ->
         assert server.received == []
         await play.pilot.press("g")
         await play.ended()
-        line = "one edit is proven better, by at least "
+        line = "1 edit is proven better, by at least "
         await until(play.pilot, lambda: line in play.text)
         assert "^t Test edits" in frame(play.app).splitlines()[-1]
         await play.pilot.press("ctrl+t")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from guardtui.files.problems import FileError
 from guardtui.files.prompt_logs import LoggedPrompt
 from guardtui.files.topic_files import load_topic
 from guardtui.scanners.base import Progress, Report
+from guardtui.session.session import Recorder
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.kit.dialogs import ConfirmDialog
 from guardtui.tui.labels.app import LabelApp
@@ -128,13 +130,12 @@ async def test_a_key_labels_a_prompt_and_the_next_comes_with_what_machines_said_
         verb = "belongs" if "tax" in first else "does not belong"
         corp = f"corp said {verb} ✓ (which definition answered is not known)"
         assert f"before {first} you said {verb} {corp} the engine said" in play.text
-        before = len(play.main.state.prompts)
+        before, evaluation = len(play.main.state.prompts), play.main.state.evaluation
         await play.leaves()
         await until(play.pilot, lambda: len(play.main.state.prompts) == before + 1)
         assert first in play.main.state.prompts.prompts.to_list()
         assert len(play.main.state.prompts.waiting) == 39
-        evaluated = play.main.state
-        await until(play.pilot, lambda: play.main.state.evaluation is not evaluated.evaluation)
+        await until(play.pilot, lambda: play.main.state.evaluation is not evaluation)
 
 
 async def test_each_label_is_one_key_and_enough_give_an_estimate_on_the_figures_page(
@@ -263,6 +264,32 @@ async def test_an_empty_inbox_says_how_to_fill_it_and_a_log_is_added_from_the_me
         told = "2 prompts added to tax.inbox.jsonl; left out: 1 repeated"
         await play.hears(told)
         await play.opens()
+
+
+async def test_verdicts_of_a_log_are_in_the_history_once_the_queue_is_left(
+    topic_path: Path,
+) -> None:
+    log = topic_path.with_name("app.jsonl")
+    rows = [{"prompt": f"log {number}", "triggered": number < 2} for number in range(4)]
+    log.write_text("\n".join(map(json.dumps, rows)))
+    async with playing(topic_path) as play:
+        await play.pilot.press("ctrl+@", "f", "l")
+        await until(play.pilot, lambda: isinstance(play.app.screen, AddLogDialog))
+        for field, value in (("#path", "app.jsonl"), ("#guardrail", "airs:prod")):
+            play.app.screen.query_one(field, Input).value = value
+        await play.pilot.press("enter")
+        await play.hears("4 verdicts of airs:prod in production with this definition")
+        asked = await play.opens()
+        await play.answers("t")
+        verb = "belongs ✓" if asked < "log 2" else "does not belong ✗"
+        await play.shows(f"airs:prod said {verb} (with this definition)")
+        await play.leaves()
+        session = play.main.services.session
+        await until(play.pilot, lambda: session.iterations[-1].by is Recorder.LOG)
+        metrics = session.iterations[-1].evaluation.metrics
+        assert (metrics.total, metrics.open) == (1, metrics.prompts - 1)
+        assert play.main.state.evaluation is not None
+        assert play.main.state.evaluation.settings.kind == "engine"
 
 
 async def test_a_log_added_by_a_command_is_counted_soon_and_edits_can_still_be_undone(

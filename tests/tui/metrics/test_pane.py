@@ -251,6 +251,16 @@ def test_prompts_that_wait_for_a_label_are_counted_beside_the_figures() -> None:
     assert lines_of(shown)[2] == "9 missed · 0 wrongly stopped · 37 unlabelled"
 
 
+@pytest.mark.parametrize(("chosen", "where"), [(0, "new prompts"), (1, "prompts like these")])
+def test_an_interval_says_that_chosen_prompts_make_the_set_harder(chosen: int, where: str) -> None:
+    shown = dashboard(evaluated(50, 50, 9))
+    prompts = replace(PROMPTS, chosen=chosen)
+    shown = replace(shown, state=replace(shown.state, prompts=prompts))
+    assert lines_of(shown)[0].endswith(f"on {where}")
+    told = "1 of 2 prompts were chosen near the line between both labels: intervals are of"
+    assert (told in page_text(shown).plain) == bool(chosen)
+
+
 def test_the_page_has_every_figure_with_its_origin() -> None:
     shown = dashboard(evaluated(50, 50, 30), evaluated(50, 50, 5))
     text = page_text(shown).plain
