@@ -143,6 +143,7 @@ class Reporting:
             ),
             template=self._workspace.store.template(evaluation.settings.guardrail.template),
             iteration=None if recorded is None else recorded.number,
+            by=None if recorded is None else recorded.by,
             # What the app shows is about its current definition only.
             next_step="" if ideas is None or ideas.topic != evaluation.topic else ideas.next_step,
         )

@@ -106,6 +106,7 @@ def command(
         prompt_path=path_from_here(topic.parent / remembered) if remembered else "",
         template=store.template(evaluation.settings.guardrail.template),
         iteration=chosen.number,
+        by=chosen.by,
     )
     if wanted_page is not None:
         report = replace(report, page=wanted_page)
@@ -139,7 +140,8 @@ def _with_next_step(
 ) -> ReportInput:
     """Return a report with the edits that the app would propose, measured by the engine."""
     from guardtui.app.briefing import with_ideas
-    from guardtui.scanners.local.scanner import ENCODERS, LocalScanner
+    from guardtui.scanners.local.encoder import ENCODERS
+    from guardtui.scanners.local.scanner import LocalScanner
 
     encoder = report.evaluation.settings.guardrail.encoder
     engine = LocalScanner(encoder if encoder in ENCODERS else ENCODERS[0], FITTED)

@@ -76,6 +76,13 @@ class TopicFile:
         """Return the same file with another topic."""
         return replace(self, topic=topic)
 
+    def is_unchanged(self) -> bool:
+        """Return whether the file on disk has the content that was read."""
+        try:
+            return hashlib.sha256(read_bytes(self.path)).hexdigest() == self.stamp
+        except FileError:
+            return False
+
 
 class SeveralTopicsError(FileError):
     """A file of several topics where one is needed."""

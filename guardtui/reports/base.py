@@ -36,7 +36,7 @@ from guardtui.domain.statistics import rate_errors
 from guardtui.domain.topic import Topic
 from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
-from guardtui.session.session import Iteration
+from guardtui.session.session import Iteration, Recorder
 
 if TYPE_CHECKING:
     from guardtui.advice.proposals import Proposal
@@ -141,8 +141,8 @@ class ReportInput:
     one that writes the brief report again. With a `page` that report is only this page of a list.
     `ideas` are the best measured edits, None if they were not measured; `no_ideas` says why there
     are none, or "". `next_step` is what the app shows as the next step, or "". `least` is the
-    coverage that a gate requires. `doubt` says in a sentence why the verdicts may be of another
-    definition, or is "".
+    coverage that a gate requires. `by` recorded the iteration. `doubt` says in a sentence why the
+    verdicts may be of another definition, or is "".
     """
 
     topic: Topic
@@ -168,6 +168,7 @@ class ReportInput:
     measured_at: str = ""
     template: str = ""
     doubt: str = ""
+    by: Recorder | None = None
     name: str = ""
     baseline_title: str = ""
     baseline_prompts: PromptSet | None = None
@@ -292,7 +293,11 @@ class ReportInput:
         examples = self.example_prompts
         sentence = "" if examples is None else examples.sentence
         chosen = "" if self.prompts is None else chosen_caution(self.prompts)
-        return tuple(filter(None, (self.doubt, sentence, chosen)))
+        logged = {
+            Recorder.LOG: "the verdicts are from a log of production",
+            Recorder.COMPLETED_LOG: "some of the verdicts are from a log of production",
+        }.get(self.by or Recorder.APP, "")
+        return tuple(filter(None, (self.doubt, logged, sentence, chosen)))
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:

@@ -291,7 +291,7 @@ def _fitting(report: ReportInput) -> tuple[str, BriefData | BriefPage]:
 
 
 def _page(report: ReportInput, size: _Size, page: PageRequest) -> BriefPage:
-    rows = _LISTS[page.name](report)
+    rows = LISTS[page.name](report)
     pages = max(1, -(-len(rows) // PER_PAGE))
     if not 1 <= page.number <= pages:
         raise ReportError(
@@ -317,7 +317,7 @@ def _brief(report: ReportInput, size: _Size) -> BriefData:
     evaluation, comparison = report.evaluation, report.comparison
     metrics = evaluation.metrics
     judgement = judge(evaluation, comparison, report.baseline_number)
-    lists = {name: rows(report) for name, rows in _LISTS.items()}
+    lists = {name: rows(report) for name, rows in LISTS.items()}
     shown = {name: _prompts(report, rows[: size.prompts], size) for name, rows in lists.items()}
     cut = [name for name, rows in lists.items() if len(rows) > len(shown[name])]
     ideas, no_ideas = _ideas(report)
@@ -400,7 +400,8 @@ def _intervals(report: ReportInput) -> BriefIntervals:
 # --- lists -------------------------------------------------------------------------------------
 
 
-def _mistakes(outcome: Outcome) -> Callable[[ReportInput], NDArray[np.intp]]:
+def rows_of(outcome: Outcome) -> Callable[[ReportInput], NDArray[np.intp]]:
+    """Return what lists the rows of an outcome, the worst first."""
     return lambda report: report.worst_first(np.flatnonzero(report.evaluation.codes == outcome))
 
 
@@ -413,12 +414,13 @@ def _changed(change: Change) -> Callable[[ReportInput], NDArray[np.intp]]:
     return rows
 
 
-_LISTS: dict[str, Callable[[ReportInput], NDArray[np.intp]]] = {
-    "fp": _mistakes(Outcome.FP),
-    "fn": _mistakes(Outcome.FN),
+LISTS: dict[str, Callable[[ReportInput], NDArray[np.intp]]] = {
+    "fp": rows_of(Outcome.FP),
+    "fn": rows_of(Outcome.FN),
     "broke": _changed(Change.REGRESSION),
     "fixed": _changed(Change.FIX),
 }
+"""Lists of prompts by name: what returns their rows, intp [k], the worst first."""
 
 
 def _prompts(report: ReportInput, rows: NDArray[np.intp], size: _Size) -> tuple[BriefPrompt, ...]:

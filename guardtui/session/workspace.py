@@ -295,7 +295,7 @@ class Workspace:
 
         With `force`, a missing file is created again. Raises FileError.
         """
-        if topic == self.topic_file.topic and not force and self.topic_file.path.exists():
+        if topic == self.topic_file.topic and not force and self.topic_file.is_unchanged():
             return
         with contextlib.ExitStack() as alone:
             # No other guardtui writes between the look at the file and its replacement. A session

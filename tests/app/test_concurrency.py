@@ -58,6 +58,21 @@ def test_decision_of_another_program_is_not_overwritten(tmp_path: Path) -> None:
     assert [one.decision for one in workspace.store.iterations()] == [Decision.KEEP] * 2
 
 
+def test_keep_of_the_known_definition_does_not_say_saved_if_another_program_wrote_the_file(
+    tmp_path: Path,
+) -> None:
+    prepare(tmp_path)
+    path = tmp_path / "topic.yaml"
+    workspace = Workspace.open(path)
+    evaluation = evaluation_of(workspace.topic_file.topic, workspace.prompts, slice(None), 0.8)
+    other = path.read_text().replace("description: Tax", "description: Other")
+    path.write_text(other)
+    iteration, problem = workspace.write_kept(evaluation)
+    assert iteration.decision is Decision.KEEP
+    assert "changed" in problem
+    assert path.read_text() == other
+
+
 def test_discard_says_which_of_its_steps_is_done_if_another_program_wrote_the_file(
     tmp_path: Path,
 ) -> None:

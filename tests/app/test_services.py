@@ -137,6 +137,19 @@ async def test_keeping_what_is_not_better_is_asked_and_saves_the_file(topic_path
     assert load_topic(topic_path).topic.description == "Lentil soup"
 
 
+async def test_keeping_a_definition_over_the_limits_is_asked(topic_path: Path) -> None:
+    loop = await opened(topic_path, (False, True))
+    await loop.describe("Personal tax advice " * 20)
+    for kept in (1, 2):
+        await loop.services.decisions.keep()
+        await loop.settle()
+        question = loop.author.questions[-1]
+        assert isinstance(question, Confirm)
+        assert question.text.startswith("AIRS would refuse this definition: description has ")
+        assert question.text.endswith("Keep anyway?")
+        assert len(loop.state.iterations) == kept
+
+
 async def test_a_refused_question_keeps_nothing(topic_path: Path) -> None:
     loop = await opened(topic_path, (False,))
     await loop.describe("Lentil soup")

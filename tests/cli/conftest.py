@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import json
 import os
@@ -76,6 +77,14 @@ def write_inputs(work: Path) -> Path:
     (work / "topic.yaml").write_text(TOPIC, "utf-8")
     (work / "prompts.csv").write_text(prompts_csv(), "utf-8")
     return work
+
+
+def leave_every_other_row(path: Path) -> None:
+    """Leave half of the prompts of the sample, which suffice to show what is better."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows[::2]])
 
 
 @pytest.fixture

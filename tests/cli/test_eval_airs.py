@@ -128,6 +128,8 @@ def test_prompts_with_a_verdict_in_a_log_are_not_asked_again(cloud: Cloud, run: 
     assert f"{len(POSITIVE)} verdicts of production, from a log, are used" in done.err
     assert f"{len(NEGATIVE)} calls for {len(NEGATIVE)} prompts" in done.err
     assert "recorded as #0 (keep)" in done.err
+    exported = run("export", "topic.yaml", "--format", "table", **cloud.all)
+    assert "some of the verdicts are from a log of production" in exported.out
     (recorded,) = iterations(cloud)
     assert (recorded.by.value, recorded.evaluation.metrics.missing) == ("log and scan", 0)
     run(*NAMED, "--fresh", **cloud.all)

@@ -126,6 +126,16 @@ def test_loop_of_edit_eval_keep_and_discard_without_the_app(run: Run, topic: Pat
     assert run("export", "t.yaml", "--iteration", "2").code == 0
 
 
+def test_definition_over_the_limits_is_not_kept_without_a_flag(run: Run, topic: Path) -> None:
+    run(*EVAL, "--record")
+    write("Tax " * 100)
+    run(*EVAL, "--record")
+    refused = run("history", "keep", "t.yaml")
+    assert (refused.code, refused.out) == (2, "")
+    assert "#1 is not kept: AIRS would refuse this definition: description has" in refused.err
+    assert run("history", "keep", "t.yaml", "--anyway").code == 0
+
+
 def test_gain_that_is_not_demonstrable_is_neither_kept_nor_discarded_without_a_flag(
     run: Run, topic: Path
 ) -> None:

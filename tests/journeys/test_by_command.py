@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from collections import Counter
@@ -22,6 +21,7 @@ from guardtui.domain.topic import Topic
 from guardtui.files.topic_files import load_topic, save_topic
 from guardtui.session.session import Iteration
 from tests.app.headless import Loop
+from tests.cli.conftest import leave_every_other_row
 from tests.cli.sandbox_server import request, sandbox_server
 from tests.journeys.conftest import profile_variables
 from tests.journeys.shell import Shell
@@ -59,12 +59,7 @@ def running() -> Iterator[Cloud]:
 
 @pytest.fixture(autouse=True)
 def every_other_prompt(folder: Path) -> None:
-    """Leave half of the prompts of the sample, which suffice to show what is better."""
-    path = folder / "tax-advice.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([header, *rows[::2]])
+    leave_every_other_row(folder / "tax-advice.csv")
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ def mistake_step(mistakes: int, note: str) -> Idea:
     """Return the step of looking at one mistake after the other; `note` says why no edit is one."""
     return Idea(
         IdeaKind.MISTAKES,
-        "No edit is sure to help yet: look at one mistake, and what would fix it",
+        "Look at a mistake, and what would fix it: no edit is sure to help yet",
         detail=(f"{note}. " if note else "")
         + f"Of {count_text(mistakes, 'mistake')} each may have edits that correct it, with what "
         "else they fix and break.",

@@ -11,6 +11,7 @@ from guardtui.advice.effects import DefinitionVerdicts
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.forecast_verdicts import ForecastVerdicts
 from guardtui.advice.objective import Stopped
+from guardtui.advice.word_effects import strongest_words
 from guardtui.app.context import Context
 from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.stoppable import run_stoppable
@@ -33,8 +34,6 @@ MOST_EDITS = 480
 MOST_FORECASTS = 60
 """Maximum number of edits that are tried by a forecast, which takes longer."""
 
-_WORDS = 2
-_SHORTEST_WORD = 4  # characters: shorter ones are "to", "the", "how"
 _SHOWN = 300
 
 
@@ -73,6 +72,8 @@ class MistakeAdvice:
                 f"{count}. The counts are of these prompts, on which the edits were chosen: on new "
                 "ones expect less."
             )
+        if any(one.fixes > one.regressions for one in known.found):
+            return f"{count}. None raises coverage, but some fix more than they break."
         return (
             f"{count}, and none raises coverage: each breaks as much as it fixes, or more. Leaving "
             "this mistake may be better."
@@ -148,18 +149,18 @@ def why_wrong(
     nearest = _part(evaluation, explanation.matched)
     if kind == ENGINE:
         score, threshold = float(verdicts.score[row]), evaluation.settings.threshold
-        least = "" if threshold is None else f" of {threshold:.2f} needed"
+        least = ""
+        if threshold is not None:
+            needed = f" of {threshold:.2f} needed", f", where {threshold:.2f} is enough"
+            least = needed[not belongs]
         text = f"{happened}: nearest is {nearest}, at {score:.2f}{least}."
     else:
         text = f"{happened}. To the engine, the nearest part is {nearest}."
     sign = -1 if belongs else 1
-    words = sorted(
-        (word for word in explanation.words if sign * word.z > 0), key=lambda word: -sign * word.z
-    )
-    strong = [word.word for word in words if len(word.word) >= _SHORTEST_WORD][:_WORDS]
+    strong = [word for word in strongest_words(explanation.words) if sign * word.z > 0]
     if not strong:
         return text
-    named = " and ".join(f"“{display_start(word, 40)}”" for word in strong)
+    named = " and ".join(f"“{display_start(word.word, 40)}”" for word in strong)
     verb = ("raise" if sign > 0 else "lower") + ("s" if len(strong) == 1 else "")
     return f"{text} {named} {verb} it most."
 

@@ -387,6 +387,7 @@ class AgentLoop:
             comparison=None if before is None else compare(before, evaluation),
             baseline_number=None if baseline is None else baseline.number,
             iteration=None if iteration is None else iteration.number,
+            by=None if iteration is None else iteration.by,
         )
         return with_ideas(report, self._files.topic, session, self._engine) if ideas else report
 

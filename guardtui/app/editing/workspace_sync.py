@@ -120,7 +120,7 @@ class WorkspaceSync:
         workspace = self._workspace
         topic = await self._editing.finish_typing()
         path = workspace.topic_file.path
-        if not workspace.unsaved and await asyncio.to_thread(path.exists):
+        if not workspace.unsaved and await asyncio.to_thread(workspace.topic_file.is_unchanged):
             self._author.notify("The topic file holds this definition already.")
             return
         with problems_shown(self._author):

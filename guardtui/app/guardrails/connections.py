@@ -320,29 +320,22 @@ class Connections:
             return choice.configuration.profile or ""
         return str(self._remembered(AIRS).get("profile") or "")
 
-    def was_told(self, connection: AirsConnection) -> bool:
-        """Return whether the author has seen a scan plan of this profile. Raises StoreError."""
-        return self._remembered(AIRS).get("told") == connection.key
+    def agreed_to(self, model: ModelOptions) -> bool:
+        """Return whether the author agreed to scans by this model without a question.
 
-    def was_told_model(self, model: ModelOptions) -> bool:
-        """Return whether the author has seen a scan plan of this model. Raises StoreError."""
-        return self._remembered(model.scanner_name).get("told") == model.title
+        Raises StoreError.
+        """
+        return self._remembered(model.scanner_name).get("agreed") == model.title
 
     def remember(self, connection: AirsConnection, *, agreed: bool) -> None:
-        """Store the profile, and whether to deploy to it without asking."""
-        self._keep(
-            AIRS,
-            {
-                "profile": connection.profile,
-                "told": connection.key,
-                "agreed": connection.key if agreed else "",
-            },
-        )
+        """Store the profile, and whether to scan with it, and deploy to it, without asking."""
+        agreement = connection.key if agreed else ""
+        self._keep(AIRS, {"profile": connection.profile, "agreed": agreement})
         self.settle()
 
-    def remember_model(self, model: ModelOptions) -> None:
-        """Store that the author has seen a scan plan of this model."""
-        self._keep(model.scanner_name, {"told": model.title})
+    def remember_model(self, model: ModelOptions, *, agreed: bool) -> None:
+        """Store whether to scan with this model without asking."""
+        self._keep(model.scanner_name, {"agreed": model.title if agreed else ""})
 
     def _keep(self, name: str, known: dict[str, str]) -> None:
         with problems_shown(self._author):
@@ -350,7 +343,7 @@ class Connections:
 
     @property
     def agreed(self) -> bool:
-        """Whether the author agreed to deployments to this profile without a question."""
+        """Whether the author agreed to scans and deployments to this profile without a question."""
         known = self._connection
         return known is not None and self._remembered(AIRS).get("agreed") == known.key
 

@@ -92,7 +92,6 @@ class VerdictSources:
             iterations = store.iterations() if has_iterations(topic) else []
         self._all = iterations
         self._remote = [one for one in iterations if one.evaluation.settings.kind in REMOTE]
-        self._iterations = [one for one in iterations if one.evaluation.settings.kind in _KINDS]
         self._known: dict[tuple[str, str], VerdictSource | None] = {}
 
     def of(self, production: Production) -> VerdictSource | None:
@@ -109,7 +108,7 @@ class VerdictSources:
             return None
         recorded = [
             VerdictSource(one.evaluation.settings, one.evaluation.topic)
-            for one in self._iterations
+            for one in self._remote
             if one.evaluation.settings.guardrail == guardrail
             and definition in _revisions(one.evaluation.settings)
         ]
@@ -122,7 +121,10 @@ class VerdictSources:
         return None
 
     def guardrail(self, name: str) -> Guardrail | None:
-        """Return the guardrail of a name or an address, as it is recorded or would be, or None."""
+        """Return the guardrail of a name or an address, as it is recorded or would be.
+
+        None if there is none, or if several are recorded by that name.
+        """
         try:
             named = find_guardrail(name, self.topic_path)
         except GuardtuiError:
@@ -132,11 +134,13 @@ class VerdictSources:
         identity = None
         with contextlib.suppress(GuardtuiError):
             identity = identity_of(named)
-        recorded = {one.evaluation.settings.guardrail: None for one in self._iterations}
+        recorded = {one.evaluation.settings.guardrail: None for one in self._remote}
         found = matches(named.guardrail, recorded)
         # A sandbox on this machine is not the service that wrote the log.
         found = [one for one in found if identity is None or one.sandbox == identity.sandbox]
-        return found[0] if len(found) == 1 else identity
+        if found:
+            return found[0] if len(found) == 1 else None
+        return identity
 
     def words(self, production: Production, topic: Topic) -> str:
         """Return the definition that answered, as it is called beside `topic`."""

@@ -204,15 +204,15 @@ class ScanPlanning:
         question: ScanPlan,
         request: ScanRequest,
         check: FlipCheck | None,
-        settled: ScanChoice | None,
+        quiet: bool,
         remember: Callable[[ScanChoice], None],
     ) -> ScanChoice | None:
-        """Return how to scan: as `settled` before, or as the author answers, which is remembered.
+        """Return how to scan: as planned if `quiet`, or as the author answers, which is remembered.
 
         A check always asks, since the question includes its goal.
         """
-        if settled is not None and not (request.flips or request.ask):
-            return settled
+        if quiet and not (request.flips or request.ask):
+            return question.as_planned
         if check is None:
             choice = await self._author.ask(question)
         else:
@@ -246,7 +246,6 @@ class ScanPlanning:
         known = self._connections
         model, agreed = known.options.model, known.agreed
         changes, warnings = (None, ()) if plan is None else (plan.changes, plan.warnings)
-        quiet = agreed or (known.was_told(connection) and not changes)
         revision = "" if plan is None else f", revision {plan.profile.revision}"
         choice = await self._choice(
             ScanPlan(
@@ -260,9 +259,7 @@ class ScanPlanning:
             ),
             request,
             estimate.check,
-            ScanChoice(bool(changes), likely=False, agreed=agreed)
-            if quiet and not warnings
-            else None,
+            not warnings and (agreed or (request.missing and not changes)),
             lambda choice: known.remember(connection, agreed=choice.agreed),
         )
         if choice is None:
@@ -319,16 +316,15 @@ class ScanPlanning:
         self._step("estimates the scan …")
         estimate = await self._estimate(make, model.calls.rate, request, onto)
         known, (who, _) = self._connections, _NAMES[model.scanner_name]
+        agreed = known.agreed_to(model)
         choice = await self._choice(
             ScanPlan(
-                model.title, (), (), estimate.cost, False, judge=True, other="Ask AIRS", who=who
+                model.title, (), (), estimate.cost, agreed, judge=True, other="Ask AIRS", who=who
             ),
             request,
             estimate.check,
-            ScanChoice(apply=False, likely=False, agreed=False)
-            if known.was_told_model(model)
-            else None,
-            lambda _: known.remember_model(model),
+            agreed or request.missing,
+            lambda choice: known.remember_model(model, agreed=choice.agreed),
         )
         if choice is None:
             self._step("")

@@ -123,8 +123,8 @@ class ScanCost:
 class ScanChoice:
     """The author's choice: deploy the definition first or not, all rows or only likely changes.
 
-    `agreed` deploys definitions without a question from now on; `other` scans with the other
-    guardrail (AIRS or the judge). `goal` ends a check of likely flips.
+    `agreed` scans, and deploys definitions, without a question from now on; `other` scans with the
+    other guardrail (AIRS or the judge). `goal` ends a check of likely flips.
     """
 
     apply: bool

@@ -200,6 +200,7 @@ def _report(
         before=forecast,
         template=run.template,
         iteration=iteration,
+        by=None if recorded is None else recorded.by,
         doubt="" if run.doubt is None else f"{capitalized(run.doubt.text)}.",
     )
     if not told or request.more is not None:

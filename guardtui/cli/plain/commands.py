@@ -15,6 +15,7 @@ from guardtui.cli.diagnostics import Exit, InputError, warn
 from guardtui.cli.plain.author import ANSWERS, PlainAuthor
 from guardtui.cli.plain.texts import KINDS, NOTHING, PAGE, Mistakes, figures_text, ideas_text
 from guardtui.domain.errors import GuardtuiError
+from guardtui.domain.figures import count_text
 from guardtui.domain.text import did_you_mean, display_start, display_text
 from guardtui.domain.topic import (
     EXAMPLES_AT_MOST,
@@ -25,6 +26,9 @@ from guardtui.domain.topic import (
 )
 from guardtui.files.command_lines import command_line
 from guardtui.reports.formats import report_formats
+
+_CORRECTIONS = 3
+"""Edits that are shown for one mistake."""
 
 _ALL = 10**6  # characters of a prompt that is shown whole
 
@@ -130,8 +134,7 @@ class PlainCommands:
         """List prompts with numbers, or show one."""
         word, evaluation = rest.lower(), self._services.state.evaluation
         if word.isdecimal():
-            mistakes, row = self._row(word)
-            self._author.say(mistakes.line(row, _ALL))
+            await self._explain(*self._row(word))
             return
         if word not in ("", "more", *KINDS):
             near = did_you_mean(word, KINDS)
@@ -151,6 +154,19 @@ class PlainCommands:
         self._listed += PAGE
         if lines or word == "more":
             self._author.say("\n".join(lines) or "There are no more.")
+
+    async def _explain(self, mistakes: Mistakes, index: int) -> None:
+        """Show a row with its whole texts, why it is a mistake, and what would correct it."""
+        self._author.say(mistakes.line(index, _ALL))
+        key = int(mistakes.report.evaluation.keys[mistakes.rows[index]])
+        advice = await self._services.mistakes.explain(key)
+        if isinstance(advice, str):
+            self._author.say(advice)
+            return
+        self._author.say(f"{advice.why}\n{advice.outcome}")
+        for one in advice.corrections.found[:_CORRECTIONS]:
+            counts = f"{count_text(one.fixes, 'fix', 'fixes')}, {one.regressions} broke"
+            self._author.say(f"  {one.edit.change}: {counts}")
 
     # --- the next step --------------------------------------------------------------------
 
@@ -183,7 +199,7 @@ class PlainCommands:
         workspace = self._services.workspace
         topic, prompts = workspace.topic_file.path, workspace.prompts_path
         if idea.kind is IdeaKind.MISTAKES:
-            return "mistakes lists them; example 4 #1 makes the first one an example"
+            return "mistakes lists them, and mistakes ROW says why one is wrong"
         if idea.kind in (IdeaKind.LABEL, IdeaKind.ADD_PROMPTS):
             return f"add labelled rows to {prompts}, or: guardtui inbox --help"
         command = command_line("guardtui", "refine", topic, "--prompts", prompts)

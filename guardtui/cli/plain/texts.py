@@ -14,27 +14,29 @@ from guardtui.domain.document import (
     Document,
     Edits,
     Facts,
-    Prompts,
+    Kind,
     Section,
     quoting,
 )
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import measured_by
+from guardtui.domain.verdicts import Outcome
 from guardtui.reports import as_text
 from guardtui.reports.base import ReportInput
+from guardtui.reports.brief import LISTS, rows_of
 from guardtui.reports.forecast import RecordedForecast, RecordedGuardrail, forecast_document
 from guardtui.reports.topic_document import topic_document
-from guardtui.reports.topic_prompts import topic_prompts
+from guardtui.reports.topic_prompts import prompt_line
 
 KINDS = {
-    "fp": "False positives",
-    "fn": "False negatives",
-    "broke": "Regressions",
-    "fixed": "Fixes",
-    "failed": "Without a verdict",
+    "fp": (LISTS["fp"], Kind.STOPPED),
+    "fn": (LISTS["fn"], Kind.MISSED),
+    "broke": (LISTS["broke"], Kind.BROKE),
+    "fixed": (LISTS["fixed"], Kind.FIXED),
+    "failed": (rows_of(Outcome.ERROR), "without a verdict"),
 }
-"""Kinds of prompts that can be listed, and the views of a report that have them."""
+"""Kinds of prompts that can be listed: what returns their rows, and what they are called."""
 
 PAGE = 20
 """Prompts that are listed at a time."""
@@ -87,38 +89,37 @@ def _report(services: Services, evaluation: Evaluation) -> ReportInput:
 
 @dataclass(frozen=True, eq=False)
 class Mistakes:
-    """Listed prompts of some kinds; `rows` are numbered from 1."""
+    """Listed prompts of some kinds; `rows` of the report are numbered from 1."""
 
     title: str
-    prompts: Prompts
+    report: ReportInput
     rows: Sequence[int]
 
     @classmethod
     def of(cls, services: Services, evaluation: Evaluation, kinds: Sequence[str]) -> Mistakes:
         """Return the prompts of these `KINDS`."""
-        prompts = topic_prompts(_report(services, evaluation))
-        views = {view.title: view.rows or () for view in prompts.views}
-        chosen = {KINDS[kind].lower(): views.get(KINDS[kind], ()) for kind in kinds}
-        counts = ", ".join(f"{name} ({len(rows)})" for name, rows in chosen.items())
+        report = _report(services, evaluation)
+        found = [(KINDS[kind][0](report).tolist(), KINDS[kind][1]) for kind in kinds]
+        counts = ", ".join(f"{len(rows)} {name}" for rows, name in found)
         guardrail = quoting(lambda quote: measured_by(evaluation.settings, quote))
-        rows = [row for view in chosen.values() for row in view]
-        return cls(f"{as_text.plain(guardrail)[:-1]}: {counts}", prompts, rows)
+        rows = [row for rows, _ in found for row in rows]
+        return cls(f"{as_text.plain(guardrail)[:-1]}: {counts}", report, rows)
 
     def page(self, start: int) -> list[str]:
         """Return numbered lines, from the row of this index."""
         stop = min(start + PAGE, len(self.rows))
         lines = [f"{index + 1}. {self.line(index, _SHOWN)}" for index in range(start, stop)]
         left = len(self.rows) - stop
-        return [*lines, f"… and {left} more: mistakes more"] if left else lines
+        return [*lines, f"… and {left} more: mistakes more"] if left > 0 else lines
 
     def line(self, index: int, characters: int) -> str:
         """Return the line of a row, with so many characters of its texts."""
-        return as_text.plain(self.prompts.line(self.rows[index]), characters)
+        row = self.report.row(self.rows[index])
+        return as_text.plain(prompt_line(self.report, row), characters)
 
     def prompt(self, index: int) -> str:
         """Return the text of the prompt of a row."""
-        titles = [column.title for column in self.prompts.columns]
-        return str(self.prompts.cells(self.rows[index])[titles.index("prompt")])
+        return self.report.row(self.rows[index]).prompt or ""
 
 
 def ideas_text(ideas: Ideas) -> str:

@@ -23,7 +23,6 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import capitalized, count_text, rate_text
-from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import ScannerError
@@ -138,12 +137,10 @@ def notes_of(ideas: Ideas) -> list[str]:
     if result is None:
         return list(ideas.notes)
     return [
-        f"{result.measured} definitions measured by {guardrail_text(result.settings)} "
-        f"({_ENDED[result.ended]}), on {result.before.total} prompts: {result.rows.source}.",
-        f"Gains of coverage are those on prompts that had no part in the choice, with "
-        f"{CONFIDENCE:.0%} intervals for as many other prompts: likely if these prompts confirm "
-        "them, without this word if the interval is above 0 too. A guess is half of what "
-        "they show.",
+        f"{count_text(result.measured, 'definition')} tried by the engine "
+        f"({_ENDED[result.ended]}), on {result.before.total} prompts: {result.rows.source}. Each "
+        f"gain is that on prompts without a part in the choice, with its {CONFIDENCE:.0%} "
+        "interval; likely if they confirm it, else a guess.",
         *result.rows.notes,
         *ideas.notes,
     ]
@@ -339,10 +336,10 @@ class IdeaFeature:
         except ScannerError as error:
             self._say(error)
             return False
-        taken = bool(await self._window.show(EditPreviewPage(preview)))
+        taken = await self._window.show(EditPreviewPage(preview))
         if taken:
             await self._services.previews.take(preview)
-        return taken
+        return bool(taken)
 
     # --- the search -----------------------------------------------------------------------
 

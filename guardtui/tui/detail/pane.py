@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,7 +13,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
-from guardtui.advice.phrases import STOPWORDS
+from guardtui.advice.word_effects import strongest_words
 from guardtui.domain.profile import only_others
 from guardtui.domain.text import display_start, display_text, hidden_characters
 from guardtui.domain.verdicts import Outcome
@@ -30,11 +29,7 @@ if TYPE_CHECKING:
 SHOWN_CHARACTERS = 20_000
 """Longer prompts are cut on the screen; exports contain them in full."""
 
-SHADED = 3
-"""Most words that are shaded."""
 RAISES, LOWERS = "bold underline on $success-muted", "italic on $error-muted"
-_LEAST_SHARE = 0.15
-"""Least share of the strongest word's effect for a word to be shaded."""
 
 _SHORT = 150
 _RUNS = 3
@@ -186,7 +181,7 @@ class DetailPane(VerticalScroll):
 
 def detail_text(detail: PromptDetail) -> Text:
     """Return everything known of a prompt."""
-    shaded = shaded_words(detail.explanation.words) if detail.explanation else []
+    shaded = strongest_words(detail.explanation.words) if detail.explanation else []
     prompt = _prompt(detail.prompt, shaded)
     lines = [_verdict(detail), *_notes(detail)]
     # A short prompt comes first: it leaves room for the reason on a small screen.
@@ -310,15 +305,6 @@ def history_text(history: Sequence[tuple[int, Outcome | None]]) -> Text:
 
 
 # --- the prompt -----------------------------------------------------------------------------
-
-
-def shaded_words(words: Sequence[Contribution]) -> list[Contribution]:
-    """Return the words of meaning with the largest effects, in the order of the text."""
-    meaning = [word for word in words if {*re.findall(r"\w+", word.word.lower())} - STOPWORDS]
-    strongest = max((abs(word.z) for word in meaning), default=0.0)
-    ranked = sorted(meaning, key=lambda word: -abs(word.z))[:SHADED]
-    strong = (word for word in ranked if abs(word.z) >= _LEAST_SHARE * strongest > 0)
-    return sorted(strong, key=lambda word: word.start)
 
 
 def _prompt(prompt: str, shaded: Sequence[Contribution]) -> Text:

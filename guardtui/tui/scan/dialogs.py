@@ -58,11 +58,12 @@ class ScanDialog(FormDialog[ScanChoice | None]):
         super().__init__(plan.heading, _NOTHING_SENT, yes=f"{plan.yes} (g)")
         self._plan, self._agreed = plan, plan.agreed
         self._has_likely = plan.cost.likely < plan.cost.prompts
-        self._can_agree = plan.changes is not None and not plan.judge
 
     def _agreed_text(self) -> Text:
         sign = "[x]" if self._agreed else "[ ]"
-        return Text(f"{sign} From now on without asking; Discard then restores the best (t)")
+        deploys = self._plan.changes is not None and not self._plan.judge
+        more = "; Discard then restores the best" if deploys else ""
+        return Text(f"{sign} From now on without asking{more} (t)")
 
     def fields(self) -> ComposeResult:
         cost = self._plan.cost
@@ -73,8 +74,7 @@ class ScanDialog(FormDialog[ScanChoice | None]):
         if self._has_likely:
             likely = cost.text(cost.likely, cost.likely_known)
             yield Label(f"Likely changes only: {likely}")
-        if self._can_agree:
-            yield Button(self._agreed_text(), id="agreed", compact=True)
+        yield Button(self._agreed_text(), id="agreed", compact=True)
 
     def more_buttons(self) -> Iterator[Button]:
         if self._has_likely:
@@ -92,7 +92,7 @@ class ScanDialog(FormDialog[ScanChoice | None]):
 
     def action_choose(self, what: str) -> None:
         """Do what a button does; nothing if the dialog does not have it."""
-        if what == "agreed" and self._can_agree:
+        if what == "agreed":
             self._agreed = not self._agreed
             self.query_one("#agreed", Button).label = self._agreed_text()
         elif what == "other" and self._plan.other:

@@ -147,6 +147,15 @@ def test_a_sandbox_on_this_machine_is_not_the_service_that_wrote_the_log(topic: 
     assert sources.of(Production(True, "airs:prod", "ab-12")) is None
 
 
+def test_a_name_of_several_recorded_guardrails_is_none(topic: Path) -> None:
+    fingerprint = load_topic(topic).topic.fingerprint
+    said = Production(True, "airs:prod", fingerprint)
+    for region, known in (("de", "de"), ("in", None)):
+        scanned(topic, region=region)
+        source = VerdictSources(topic, Inbox.of_topic(topic)).of(said)
+        assert (None if source is None else source.settings.guardrail.region) == known
+
+
 def test_a_statement_leaves_verdicts_of_others_and_of_another_definition(topic: Path) -> None:
     scanned(topic, revision="3 (ab-12)")
     topic.write_text(TOPIC.format("Edited"))

@@ -13,6 +13,7 @@ import pytest
 
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
+from guardtui.domain.prompt_edit import Remove
 from guardtui.session.session import Decision
 from guardtui.session.topic_places import sample_folder
 from tests.app.headless import Loop, opened
@@ -95,6 +96,14 @@ async def test_a_forecast_is_compared_with_the_baseline_like_its_fixes(topic_pat
     state = await loop.settle()
     assert state.forecast is not None
     assert state.forecast.before == better.metrics.coverage
+    loop.services.decisions.pin(None)
+    left = Remove(frozenset({int(state.prompts.keys[1])}))  # fewer prompts than were scanned
+    await loop.services.sync.edit_prompts(left)
+    state = await loop.settle()
+    assert state.forecast is not None
+    assert state.comparison is not None
+    assert state.forecast.before == state.comparison.coverage_before is not None
+    assert "no whole scan yet" not in loop.services.judgement(state, state.evaluation).text
     await loop.services.close()
 
 

@@ -209,17 +209,17 @@ async def test_an_agreed_scan_asks_no_question_even_for_a_changed_definition(
     ]
 
 
-async def test_without_agreement_only_a_scan_that_changes_the_profile_is_asked_again(
+async def test_without_agreement_each_scan_is_asked_as_the_first_was(
     cloud: Cloud, desk: Open
 ) -> None:
     author = desk()
     await author.scan(SCAN)
-    await author.scan()
-    assert len(author.plans) == 1
+    await author.scan(SCAN)
+    assert len(author.plans) == 2
     assert cloud.asked == COUNT  # all verdicts were cached
     author.describe("Recipes for soup")
     await author.scan()
-    assert len(author.plans) == 2
+    assert len(author.plans) == 3
     assert len(author.recorded) == 2
 
 
@@ -541,7 +541,7 @@ def by_label(request: Received) -> Step:
     return said(f"ANSWER: {'yes' if dict(ROWS)[asked(request)] else 'no'}")
 
 
-async def test_a_judge_is_shown_once_and_then_scans_without_a_question(topic_path: Path) -> None:
+async def test_a_judge_is_shown_until_the_author_agrees(topic_path: Path) -> None:
     async with Server(by_label) as server:
         judge = JudgeOptions((ModelAddress(f"{server.url}/v1", "mock"),))
         named = NamedGuardrail("ours", configure("judge", {"model": f"{server.url}/v1#mock"}))
@@ -551,7 +551,7 @@ async def test_a_judge_is_shown_once_and_then_scans_without_a_question(topic_pat
         author = Desk(topic_path, options)
         await author.scan()
         assert not server.received
-        await author.scan(AS_IS)
+        await author.scan(AGREED)
         assert [(plan.judge, plan.other) for plan in author.plans] == [(True, "Ask AIRS")] * 2
         (iteration,) = author.recorded
         assert iteration.decision is Decision.KEEP
@@ -612,7 +612,7 @@ async def test_the_threshold_of_a_decision_model_moves_without_a_call(topic_path
         assert kept.settings.threshold == 0.3
         assert kept.metrics.coverage == 1.0
         assert again.session.iterations[-1].evaluation.settings.threshold == 0.5
-        await again.scan()
+        await again.scan(AS_IS)
         assert len(server.received) == asked
         assert again.recorded[-1].evaluation.settings.threshold == 0.3
         await again.scans.close()

@@ -23,7 +23,7 @@ def test_show_has_definition_figures_and_what_was_edited(plain: Plain) -> None:
     result = plain("description Advice on income tax and its deductions", "show")
     assert (result.code, result.err) == (0, "")
     shown = result.out.partition("\nEdited: description ")[2]
-    assert " bytes.\nMeasured by the embedded engine" in shown
+    assert " wrongly stopped, measured by the embedded engine (a stand-in" in shown
     assert "\nname: Tax advice\ndescription: Advice on income tax and its deductions\n" in shown
     assert "\nexample 2: When is my tax return due?\nintent: block\nedit: " in shown
     assert "\nfile: unsaved edits\n" in shown
@@ -35,7 +35,7 @@ def test_show_has_definition_figures_and_what_was_edited(plain: Plain) -> None:
 def test_figures_stand_with_guardrail_and_judgement(plain: Plain) -> None:
     lines = plain().out.split("\n")
     assert lines[0] == "guardtui  topic.yaml × prompts.csv (10 prompts)"
-    assert lines[1].startswith("Measured by the embedded engine (a stand-in for the real guardrail")
+    assert ", measured by the embedded engine (a stand-in for the real guardrail" in lines[1]
     assert lines[2].startswith("Coverage is ")
     assert lines[4] == "Too few to tell: add 5 to trigger, 5 not to."
 
@@ -70,7 +70,8 @@ def test_a_listed_row_becomes_an_example_and_leaves_the_prompts(plain: Plain, fo
         file.write("Sourdough,true,block,tax\n")
     result = plain("mistakes fn", "mistakes 1", "example 3 #1", "y", "show")
     assert (result.code, result.err) == (0, "")
-    assert result.out.count("line 12, FN, score ") == 2  # in the list, and by its number
+    assert result.out.count("line 12, missed, score ") == 2  # in the list, and by its number
+    assert "It belongs to the topic, and is not recognised: " in result.out
     assert "1 prompt removed from prompts.csv" in result.out
     assert "example 3: Sourdough\n" in result.out
     assert "Sourdough" not in (folder / "prompts.csv").read_text("utf-8")
@@ -80,19 +81,18 @@ def test_mistakes_are_listed_by_kind_in_pages(plain: Plain, sample: tuple[str, .
     result = plain("mistakes", "mistakes more", "mistakes broke", "mistakes more", files=sample)
     assert (result.code, result.err) == (0, "")
     lines = result.out.split("\n")
-    (title,) = [line for line in lines if ": false positives (" in line]
-    assert title.startswith("Measured by the embedded engine")
+    assert any(line.endswith(" wrongly stopped, 36 missed.") for line in lines)
     numbers = [line.split(".")[0] for line in lines if ". line " in line]
     assert numbers == [str(number) for number in range(1, 41)]
     assert result.out.count(" more: mistakes more\n") == 2
-    assert ": regressions (0).\n" in result.out
+    assert ": 0 broke.\n" in result.out
     assert "There are no more." in result.out
 
 
 def test_the_next_step_is_shown_and_taken(plain: Plain, sample: tuple[str, ...]) -> None:
     result = plain("next", "take 1", "y", files=sample)
     assert (result.code, result.err) == (0, "")
-    assert "\n2. No edit is sure to help yet: " in result.out
+    assert "\n2. Look at a mistake, and what would fix it: " in result.out
     assert " broke, against the definition in the editor, on " in result.out
     assert "The edit is in the editor; Undo takes it back." in result.out
     assert "\nEdited: " in result.out
@@ -144,7 +144,7 @@ def test_without_a_guardrail_a_scan_shows_the_engine(plain: Plain) -> None:
     assert (result.code, result.err) == (0, "")
     assert (
         "\nThis topic is measured by the embedded engine only.\nTo scan, start with --guardrail "
-        "NAME. By the engine:\nMeasured by the embedded engine"
+        "NAME. By the engine:\n"
     ) in result.out
     assert "\nAIRS needs an API key: " in plain("scan").out
 
@@ -164,8 +164,8 @@ def test_a_judge_scans_once_the_author_agrees(plain: Plain, folder: Path, tmp_pa
     assert "Judge #1: 10 of 11 prompts have a verdict, 1 failed (" in result.out
     assert result.code == 3  # a scan that failed for a prompt is no pass
     assert result.err == ""
-    assert "1. line 12, FN, reason: no: About Sourdough: Sourdough\n" in result.out
-    assert ": without a verdict (1).\n1. line 2, no verdict, " in result.out
+    assert "1. line 12, missed, reason: no: About Sourdough: Sourdough\n" in result.out
+    assert ": 1 without a verdict.\n1. line 2, no verdict, " in result.out
     assert "m: Scan those first\nk: Keep anyway\nn: Cancel\n" in result.out
 
 

@@ -13,6 +13,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from guardtui.advice.word_effects import strongest_words
 from guardtui.domain.profile import NO_ALLOW
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
@@ -27,7 +28,6 @@ from guardtui.tui.detail.pane import (
     detail_text,
     history_text,
     outcome_text,
-    shaded_words,
 )
 from guardtui.tui.main.screen import MainScreen
 from tests.tui.tax_app import drive, topic_path, until
@@ -167,10 +167,10 @@ def test_only_three_words_of_meaning_with_an_effect_are_shaded() -> None:
             ]
         )
     ]
-    assert [one.word for one in shaded_words(words)] == ["tax", "fee", "sum"]
-    assert [one.word for one in shaded_words(words[:4])] == ["tax", "a bill"]
-    assert shaded_words([word("tax", 0, 0.0)]) == []
-    assert shaded_words([]) == []
+    assert [one.word for one in strongest_words(words)] == ["tax", "fee", "sum"]
+    assert [one.word for one in strongest_words(words[:4])] == ["tax", "a bill"]
+    assert strongest_words([word("tax", 0, 0.0)]) == []
+    assert strongest_words([]) == []
 
 
 @pytest.mark.parametrize("prompt", ["tax day", "tax day\nthree", "tax day" + " and more" * 40])

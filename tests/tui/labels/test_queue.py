@@ -130,13 +130,12 @@ async def test_a_key_labels_a_prompt_and_the_next_comes_with_what_machines_said_
         verb = "belongs" if "tax" in first else "does not belong"
         corp = f"corp said {verb} ✓ (which definition answered is not known)"
         assert f"before {first} you said {verb} {corp} the engine said" in play.text
-        before = len(play.main.state.prompts)
+        before, evaluation = len(play.main.state.prompts), play.main.state.evaluation
         await play.leaves()
         await until(play.pilot, lambda: len(play.main.state.prompts) == before + 1)
         assert first in play.main.state.prompts.prompts.to_list()
         assert len(play.main.state.prompts.waiting) == 39
-        evaluated = play.main.state
-        await until(play.pilot, lambda: play.main.state.evaluation is not evaluated.evaluation)
+        await until(play.pilot, lambda: play.main.state.evaluation is not evaluation)
 
 
 async def test_each_label_is_one_key_and_enough_give_an_estimate_on_the_figures_page(

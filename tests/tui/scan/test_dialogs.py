@@ -146,8 +146,8 @@ async def test_nothing_to_apply() -> None:
 async def test_a_judge_has_nothing_to_apply() -> None:
     judged = plan(title="judge", changes=(), judge=True, other="Ask AIRS")
     answer, shown = await asked(ScanDialog(judged), "t", "g")
-    assert "From now on" not in shown
-    assert answer == ScanChoice(apply=False, likely=False, agreed=False)
+    assert "From now on without asking (t)" in shown
+    assert answer == ScanChoice(apply=False, likely=False, agreed=True)
     answer, shown = await asked(ScanDialog(judged), "o", size=(60, 20))
     assert "Ask AIRS (o)" in shown
     assert "Cancel (Esc)" in shown
@@ -158,8 +158,8 @@ async def test_a_judge_has_nothing_to_apply() -> None:
 async def test_no_service_account() -> None:
     answer, shown = await asked(ScanDialog(plan(changes=None)), "t", "g")
     assert "No service account is set" in shown
-    assert "From now on" not in shown
-    assert answer == ScanChoice(apply=False, likely=False, agreed=False)
+    assert "Discard then restores" not in shown
+    assert answer == ScanChoice(apply=False, likely=False, agreed=True)
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])

@@ -122,7 +122,8 @@ async def test_a_judge_scans_once_and_its_reasons_are_shown(
         )
         template = judged.evaluation.settings.guardrail.template
         assert "{prompt}" in play.main.services.workspace.store.template(template)
-        await play.scan()  # agreed: no dialog; known: nothing is asked
+        await play.scan("t", "g")  # it asks again, until the author agrees; all is known
+        await play.scan()
         assert sum(prompts_of(server).values()) == COUNT
 
 

@@ -1,0 +1,62 @@
+"""Why a prompt is judged wrong, on the screen: the page, its edits, and taking one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.session.workspace import Workspace
+from guardtui.tui.advice.edit_preview import EditPreviewPage
+from guardtui.tui.advice.mistake import MistakePage
+from guardtui.tui.app import GuardtuiApp
+from guardtui.tui.main.screen import MainScreen
+from tests.tui.tax_app import frame, ready, sample, until
+
+__all__ = ["sample"]
+
+
+async def asked(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> str:
+    """Press w on the selected prompt; return the page as it is shown."""
+    main.panes.results.table.focus()
+    await pilot.press("w")
+    await until(pilot, lambda: isinstance(app.screen, MistakePage) and app.screen.is_mounted)
+    await until(pilot, lambda: "by the engine" in frame(app))
+    return " ".join(frame(app).replace("│", " ").split())
+
+
+async def test_a_mistake_has_a_reason_and_an_edit_that_is_previewed_and_taken(sample: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        await pilot.press("f5", "f5", "3")
+        shown = await asked(pilot, app, main)
+        assert "It belongs to the topic, and is not recognised: nearest is" in shown
+        assert "edits correct it, by the engine" in shown
+        page = app.screen
+        assert isinstance(page, MistakePage)
+        before = main.services.session.topic
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, EditPreviewPage))
+        await pilot.press("escape")  # back to the list
+        await until(pilot, lambda: isinstance(app.screen, MistakePage))
+        assert main.services.session.topic == before
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, EditPreviewPage))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is main)
+        await until(pilot, lambda: main.services.session.topic != before)
+
+
+@pytest.mark.exhaustive
+async def test_a_prompt_that_is_judged_rightly_has_no_page(sample: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        await pilot.press("f5", "f5", "7", "slash", *"-mistake", "enter")
+        await until(pilot, lambda: "shown" in frame(app))
+        main.panes.results.table.focus()
+        await pilot.press("w")
+        await until(pilot, lambda: any("not a mistake" in one.message for one in app.said.messages))
