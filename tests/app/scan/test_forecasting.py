@@ -91,6 +91,7 @@ async def test_a_forecast_is_compared_with_the_baseline_like_its_fixes(topic_pat
     assert state.comparison is not None
     assert state.comparison.evaluations[0].metrics == kept.metrics
     assert state.forecast.before == kept.metrics.coverage != better.metrics.coverage
+    assert state.evaluation is not None
     assert "than the last scan" not in loop.services.judgement(state, state.evaluation).text
     loop.services.decisions.pin(workspace.session.iterations[-1].number)
     state = await loop.settle()
@@ -103,6 +104,7 @@ async def test_a_forecast_is_compared_with_the_baseline_like_its_fixes(topic_pat
     assert state.forecast is not None
     assert state.comparison is not None
     assert state.forecast.before == state.comparison.coverage_before is not None
+    assert state.evaluation is not None
     assert "no whole scan yet" not in loop.services.judgement(state, state.evaluation).text
     await loop.services.close()
 

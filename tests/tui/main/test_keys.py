@@ -69,7 +69,7 @@ async def test_each_pane_shows_keys_of_its_own(topic_path: Path) -> None:
         own = {
             "#field-description": {"Pane", "Scan"},
             "#metrics": {"More", "Pane", "Scan"},
-            "#table": {"Filter", "Example", "Label", "Add"},
+            "#table": {"Filter", "Why", "Example", "Label", "Add"},
             "#detail": {"Results", "Copy"},
         }
         for selector, wanted in own.items():
