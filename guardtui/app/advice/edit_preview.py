@@ -108,7 +108,7 @@ class EditPreviews:
         current = await self._editing.finish_typing()
         prompts = self._workspace.prompts
         taken = taken_prompts(current, topic, prompts)
-        refusal = self._workspace.prompts_refusal if taken else ""
+        refusal = self._workspace.prompts_refusal or _needed(taken, prompts) if taken else ""
         note = _stays_in(len(taken), refusal) if refusal else ""
         taken = frozenset() if refusal else taken
         left = prompts
@@ -149,6 +149,15 @@ class EditPreviews:
             count = count_text(len(preview.taken_out), "prompt")
             message += f" {count} left the prompt file (backed up in .guardtui/backups)."
         self._author.notify(message)
+
+
+def _needed(taken: frozenset[int], prompts: PromptSet) -> str:
+    """Return why prompts must stay in their set, or ""."""
+    labels = prompts.expected[~np.isin(prompts.keys, np.array([*taken], np.uint64))]
+    if labels.any() and not labels.all():
+        return ""
+    it = "it" if len(taken) == 1 else "them"
+    return f"Without {it} the set would have prompts of one label only."
 
 
 def _stays_in(count: int, refusal: str) -> str:
