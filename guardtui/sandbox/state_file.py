@@ -20,7 +20,10 @@ class StateFile:
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Lock the file. Raises `FileError` if another server holds it, or locking fails."""
+        """Lock the file.
+
+        Raises `FileError` if it is no state, another server holds it, or locking fails.
+        """
         self._path = path
         self._stored = b""
         self._lock: FileLock | None = None
@@ -28,6 +31,7 @@ class StateFile:
             target = path.resolve()  # a link and its file are one state
             if target.is_dir():
                 raise FileError(path, "is a folder", "name a file in it")
+            self.load()  # another file is refused before a lock is written beside it
             lock = target.with_name(f".{target.name}.lock")
             self._lock = FileLock(lock, timeout=0, thread_local=False)
             try:

@@ -73,6 +73,8 @@ class MistakeAdvice:
                 f"{count}. The counts are of these prompts, on which the edits were chosen: on new "
                 "ones expect less."
             )
+        if any(one.fixes > one.regressions for one in known.found):
+            return f"{count}. None raises coverage, but some fix more than they break."
         return (
             f"{count}, and none raises coverage: each breaks as much as it fixes, or more. Leaving "
             "this mistake may be better."

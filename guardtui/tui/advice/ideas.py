@@ -340,10 +340,10 @@ class IdeaFeature:
         if await self._services.editing.finish_typing() != preview.current:
             self._window.notify(EDITED_MEANWHILE)
             return False
-        taken = bool(await self._window.show(EditPreviewPage(preview)))
+        taken = await self._window.show(EditPreviewPage(preview))
         if taken:
             await self._services.previews.take(preview)
-        return taken
+        return bool(taken)
 
     # --- the search -----------------------------------------------------------------------
 

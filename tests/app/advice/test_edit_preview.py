@@ -9,7 +9,7 @@ import pytest
 from guardtui.app.advice.edit_preview import RATES, EditPreview
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
-from tests.app.advice.test_ideas import written
+from tests.app.bench import written
 from tests.app.headless import Loop
 
 

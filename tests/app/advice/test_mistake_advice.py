@@ -14,7 +14,7 @@ from guardtui.app.advice.mistake_advice import MistakeAdvice, why_wrong
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_wrong
 from guardtui.scanners.local.explanation import Contribution
-from tests.app.advice.test_ideas import written
+from tests.app.bench import written
 from tests.app.headless import Loop
 from tests.guardrails import airs_settings
 

@@ -78,6 +78,7 @@ async def test_the_line_shows_the_step_and_the_menu_takes_it(poor: Path) -> None
         best = steps.best
         assert best is not None
         assert best.proposal is not None
+        proposed = best.proposal.topic
         line = main.query_one(NextLine)
         await until(pilot, lambda: line.text == best.line)
         await until(pilot, lambda: best.text[:30] in frame(app))
@@ -91,10 +92,10 @@ async def test_the_line_shows_the_step_and_the_menu_takes_it(poor: Path) -> None
         await pilot.press("ctrl+@", "y")
         await previewed(pilot, app)
         await pilot.press("enter")
-        await until(pilot, lambda: main.services.session.topic == best.proposal.topic)
+        await until(pilot, lambda: main.services.session.topic == proposed)
         await until(pilot, lambda: app.screen is main)
         await pilot.press("ctrl+z")
-        await until(pilot, lambda: main.services.session.topic != best.proposal.topic)
+        await until(pilot, lambda: main.services.session.topic != proposed)
 
 
 async def test_an_edit_that_is_measured_while_the_author_edits_is_not_previewed(
