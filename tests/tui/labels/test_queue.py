@@ -401,6 +401,16 @@ async def test_the_queue_says_how_far_the_inbox_is_read(topic_path: Path) -> Non
         await until(play.pilot, lambda: play.app.screen is play.main)
 
 
+async def test_the_topic_fits_a_screen_that_grows(topic_path: Path) -> None:
+    fill(topic_path, *many(10))
+    async with playing(topic_path, (40, 24)) as play:
+        await play.opens()
+        shown = play.main.state.topic.description[:60]
+        assert shown not in play.text
+        await play.pilot.resize_terminal(120, 40)
+        await play.shows(shown)
+
+
 async def test_the_queue_alone_works_without_a_prompt_set(topic_path: Path) -> None:
     csv = topic_path.with_suffix(".csv")
     csv.unlink()
