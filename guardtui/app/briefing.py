@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from guardtui.advice.candidates import same
 from guardtui.advice.judgement import Code, judge
 from guardtui.advice.prompt_set import survey
@@ -101,7 +103,8 @@ def with_ideas(
         experiment=experiment_step(prompts, settings.guardrail.badge()) if remote else "",
     )
     near = None
-    if needed_labels(ideas, report.evaluation) is not None:
+    measured = np.array_equal(report.evaluation.keys, prompts.keys)  # no label came since
+    if measured and needed_labels(ideas, report.evaluation) is not None:
         near = survey(engine, prompts, report.evaluation)
     ideas = with_unsure_steps(ideas, report.evaluation, near)
     edits = [idea.proposal for idea in ideas.ranked if idea.proposal is not None]

@@ -7,6 +7,7 @@ from pathlib import Path
 from guardtui.app.state import AppState
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import bracketed, count_text, rate_text
+from guardtui.domain.guardrail import badge
 from guardtui.domain.metrics import missing_counts
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, definition_lines
@@ -59,7 +60,7 @@ def exit_report(workspace: Workspace, state: AppState) -> str:
         shown.append(f"FP {metrics.fp}  FN {metrics.fn}  {missing_counts(metrics)}")
         if evaluation.is_of_a_part:
             shown.append(f"(partial: {metrics.total} of {metrics.prompts} prompts)")
-        lines.append("  ".join(shown))
+        lines.append(f"{badge(evaluation.settings)} {'  '.join(shown)}")
     if workspace.store.path.exists():
         count = count_text(len(workspace.session.iterations), "iteration")
         lines.append(f"{count} in {workspace.store.path}")

@@ -173,22 +173,23 @@ class Session:
         return bool(self._redo)
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the last step; returns descriptions of the changes, or ()."""
-        return self._step(self._undo, self._redo)
+        """Undo the last step; returns descriptions of the edits that were undone, or ()."""
+        before = self.topic
+        return describe_changes(self.topic, before) if self._step(self._undo, self._redo) else ()
 
     def redo(self) -> tuple[str, ...]:
-        """Redo the last undone step; returns descriptions of the changes, or ()."""
-        return self._step(self._redo, self._undo)
+        """Redo the last undone step; returns descriptions of its edits, or ()."""
+        before = self.topic
+        return describe_changes(before, self.topic) if self._step(self._redo, self._undo) else ()
 
-    def _step(self, source: list[_EditStep], target: list[_EditStep]) -> tuple[str, ...]:
+    def _step(self, source: list[_EditStep], target: list[_EditStep]) -> bool:
         if not source:
-            return ()
+            return False
         step = source.pop()
         target.append(_EditStep(self.topic, step.group))
-        changes = describe_changes(self.topic, step.topic)
         self.topic = step.topic
         self._group = ""
-        return changes
+        return True
 
     # --- iterations -----------------------------------------------------------------------
 

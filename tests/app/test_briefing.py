@@ -109,6 +109,16 @@ def test_no_command_repeats_what_failed() -> None:
     assert command(now, words=failed) == ""
 
 
+def test_a_recorded_iteration_has_ideas_though_labels_came_since(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("guardtui.app.briefing.needed_labels", lambda ideas, evaluation: ideas)
+    more = prompt_set([f"prompt {row}" for row in range(82)])
+    report = replace(compared(BEFORE, BEFORE, PROMPTS), prompts=more)
+    report = with_ideas(report, Path("t.yaml"), None, LocalScanner("static"))
+    assert report.ideas is not None
+
+
 def test_a_large_set_is_not_embedded_for_ideas() -> None:
     prompts = prompt_set([f"prompt {row}" for row in range(MOST_PROMPTS + 2)])
     now = evaluated(prompts, np.zeros(len(prompts), np.bool_))

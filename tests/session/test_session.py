@@ -42,8 +42,8 @@ def test_typing_a_word_is_one_step() -> None:
         session.edit(TOPIC.model_copy(update={"description": text}), "description")
     session.end_group()
     session.edit(TOPIC.model_copy(update={"description": "tax advice, all n"}), "description")
-    assert session.undo() == ("description −1 byte",)
-    assert session.undo() == ("description −6 bytes",)
+    assert session.undo() == ("description +1 byte",)
+    assert session.undo() == ("description +6 bytes",)
     assert session.topic == TOPIC
     assert not session.can_undo
     assert session.undo() == ()

@@ -50,11 +50,11 @@ class Editing:
         return self._session.topic
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the last step; return the changes in words (empty without a step)."""
+        """Undo the last step; return its edits in words (empty without a step)."""
         return self._stepped(self._session.undo())
 
     def redo(self) -> tuple[str, ...]:
-        """Redo an undone step; return the changes in words (empty without a step)."""
+        """Redo an undone step; return its edits in words (empty without a step)."""
         return self._stepped(self._session.redo())
 
     def _stepped(self, changes: tuple[str, ...]) -> tuple[str, ...]:

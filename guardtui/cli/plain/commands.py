@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from guardtui.app.advice.ideas import Idea, IdeaKind
@@ -19,7 +19,6 @@ from guardtui.domain.figures import count_text
 from guardtui.domain.text import did_you_mean, display_start, display_text
 from guardtui.domain.topic import (
     EXAMPLES_AT_MOST,
-    Topic,
     definition_lines,
     describe_changes,
     violations,
@@ -96,28 +95,23 @@ class PlainCommands:
             self._author.say("No change.")
             return
         await self._services.sync.offer_to_take_out(before, after)
-        await self._edited(before)
+        await self._edited(describe_changes(before, self._services.state.topic))
 
-    async def _edited(self, before: Topic, verb: str = "Edited") -> None:
+    async def _edited(self, changes: Sequence[str], verb: str = "Edited") -> None:
         """Say what was edited, which limits are exceeded, and the figures."""
         await self._jobs.finished()
-        topic = self._services.state.topic
-        self._author.say(f"{verb}: {', '.join(describe_changes(before, topic)) or 'nothing'}.")
-        for problem in violations(topic):
+        self._author.say(f"{verb}: {', '.join(changes) or 'nothing'}.")
+        for problem in violations(self._services.state.topic):
             warn(f"{problem.message}: the guardrail refuses it")
         self._say_figures()
 
     async def undo(self, _: str) -> None:
         """Undo the last edit."""
-        before = self._services.state.topic
-        self._services.editing.undo()
-        await self._edited(before, "Undone")
+        await self._edited(self._services.editing.undo(), "Undone")
 
     async def redo(self, _: str) -> None:
         """Redo an undone edit."""
-        before = self._services.state.topic
-        self._services.editing.redo()
-        await self._edited(before, "Redone")
+        await self._edited(self._services.editing.redo(), "Redone")
 
     # --- what is known of it --------------------------------------------------------------
 
@@ -187,7 +181,7 @@ class PlainCommands:
             self._author.say("\n".join(preview.lines))
             if await self._author.ask(Confirm("Take this edit?", "Take", "Cancel")):
                 await self._services.previews.take(preview)
-                await self._edited(preview.current)
+                await self._edited(describe_changes(preview.current, self._services.state.topic))
         elif idea.kind is IdeaKind.CHECK:
             self._services.scans.check_flips()
             await self._scanned()
@@ -220,7 +214,7 @@ class PlainCommands:
         before = self._services.state.topic
         await self._services.decisions.discard()
         if self._services.state.topic != before:
-            await self._edited(before)
+            await self._edited(describe_changes(before, self._services.state.topic))
 
     async def scan(self, _: str) -> None:
         """Ask the guardrail about every prompt."""

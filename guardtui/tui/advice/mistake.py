@@ -53,6 +53,7 @@ class MistakePage(EditList[Correction]):
         super().on_mount()
         if not self._edits:
             self.query_one("#difference", Static).update(themed(Text("")))
+            self.query_one(".page").border_subtitle = "Esc closes"
 
 
 def correction_line(found: Correction) -> Text:

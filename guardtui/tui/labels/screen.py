@@ -70,6 +70,7 @@ class LabelScreen(Modal[None]):
         self.prompt: InboxPrompt | None = None
         """The prompt that is shown and waits for an answer."""
         self._standing: Standing | None = None
+        self._purpose = ""
         self._is_stuck = False  # no prompt could be taken
         self._in_turn = ThreadPoolExecutor(1)  # what is left of a cancelled worker goes on in it
         self._page = Vertical(classes="page")
@@ -161,6 +162,7 @@ class LabelScreen(Modal[None]):
 
     def _show_line(self, line: str) -> None:
         """Show the topic, and what the labels are for."""
+        self._purpose = line
         room = self.size.width - 2 * _FRAME
         text = Text("topic  ", "$text-muted")
         text.append(display_start(self._topic.description, room)).append("\n")
@@ -184,6 +186,7 @@ class LabelScreen(Modal[None]):
 
     def on_resize(self) -> None:
         self._draw_frame()
+        self._show_line(self._purpose)
 
     # --- answers --------------------------------------------------------------------------
 

@@ -49,6 +49,7 @@ def test_fields_are_edited_and_undone(plain: Plain, folder: Path) -> None:
     for change in ("name changed", "example 3 added", "example 1 removed", "example 1 replaced"):
         assert f"Edited: {change}." in result.out
     assert "Undone: example 1 replaced." in result.out
+    assert "Undone: example 1 removed." in result.out
     assert "Redone: example 1 replaced." in result.out
     shown = result.out.partition("\nname: ")[2]
     assert shown.startswith("Taxes\n")

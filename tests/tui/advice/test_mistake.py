@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from guardtui.advice.corrections import Corrections
+from guardtui.app.advice.mistake_advice import MistakeAdvice
+from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.advice.edit_preview import EditPreviewPage
@@ -48,6 +51,19 @@ async def test_a_mistake_has_a_reason_and_an_edit_that_is_previewed_and_taken(sa
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is main)
         await until(pilot, lambda: main.services.session.topic != before)
+
+
+async def test_a_page_without_edits_names_no_key_for_them(sample: Path) -> None:
+    advice = MistakeAdvice(
+        "a prompt", "It is missed.", Corrections((), 43), ScannerSettings(Guardrail(ENGINE))
+    )
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        app.push_screen(MistakePage(main.services.session.topic, advice))
+        await until(pilot, lambda: "None of 43 edits" in frame(app))
+        assert "Enter previews" not in frame(app)
+        assert "Esc closes" in frame(app)
 
 
 @pytest.mark.exhaustive

@@ -401,6 +401,18 @@ async def test_the_queue_says_how_far_the_inbox_is_read(topic_path: Path) -> Non
         await until(play.pilot, lambda: play.app.screen is play.main)
 
 
+async def test_the_topic_fits_a_screen_that_grows(topic_path: Path) -> None:
+    shown = "how to pay less of it than in the year before"
+    text = topic_path.read_text()
+    topic_path.write_text(text.replace("Personal tax advice", f"Personal tax advice, {shown}"))
+    fill(topic_path, *many(10))
+    async with playing(topic_path, (60, 24)) as play:
+        await play.opens()
+        assert shown not in play.text
+        await play.pilot.resize_terminal(120, 40)
+        await play.shows(shown)
+
+
 async def test_the_queue_alone_works_without_a_prompt_set(topic_path: Path) -> None:
     csv = topic_path.with_suffix(".csv")
     csv.unlink()

@@ -173,7 +173,7 @@ async def test_the_exit_report_stays_in_the_terminal(
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         report = exit_report(main.services.workspace, main.state)
         assert "tax.yaml" in report
-        assert "coverage" in report
+        assert "engine coverage" in report
         assert "1 iteration in" in report
         assert "come back" not in report
         await pilot.press("tab", *" half")
