@@ -242,7 +242,7 @@ def _nothing(topic: Topic, search: SearchResult | None) -> str:
     best = next(iter(search.proposals), None)
     if best is None or not (best.gain.is_positive or best.gain.likely):
         if not search.single_edits:
-            return "No edits to try: bring the definition within the limits first (see the ⚠ below)"
+            return "No edits to try: bring the definition within the limits first"
         return f"Nothing measured helps: {search.measured} definitions tried"
     tried = f"{search.measured} definitions tried"
     if best.gain.likely:

@@ -419,14 +419,14 @@ class Inbox:
         """Make a prompt unlabelled again."""
         return self._change(name, State.UNLABELLED, None, reason)
 
-    def undo(self) -> InboxPrompt | None:
-        """Undo the last change that this object made; None if there is none.
+    def undo(self, name: str = "") -> InboxPrompt | None:
+        """Undo the last change that this object made, of this prompt if named; None without one.
 
         Raises LabelledMeanwhileError if someone else changed the prompt since.
         """
-        if not self._steps:
+        step = next((one for one in reversed(self._steps) if name in ("", one.before.id)), None)
+        if step is None:
             return None
-        step = self._steps[-1]
         before = step.before
         with self._file.locked() as writer:
             self.refresh()
@@ -434,7 +434,7 @@ class Inbox:
             if _state(current) != _state(step.after):
                 raise LabelledMeanwhileError(current)
             self._write(writer, {before.id: (before.state, before.expected, before.reason)})
-        self._steps.pop()
+        self._steps.remove(step)
         return self.prompts[before.id]
 
     def _change(self, name: str, state: State, expected: bool | None, reason: str) -> InboxPrompt:

@@ -263,7 +263,7 @@ class Sitting:
             return None
         given = self.given[-1]
         if self._unwritten.pop(given.prompt.id, None) is None:
-            self.inbox.undo()
+            self.inbox.undo(given.prompt.id)  # others may have been written after it
         self.given.pop()
         return self.inbox.prompts[given.prompt.id]
 

@@ -409,6 +409,33 @@ def test_an_answer_that_was_never_written_can_be_undone(
     assert (at.unwritten, at.given) == (0, [])
 
 
+def test_undo_takes_back_the_last_answer_even_if_an_earlier_one_was_written_after_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = sitting(filled(path))
+    first, label = at.draw(), at.inbox.label
+    assert first is not None
+    at.give(first, Answer.BELONGS)
+    last = at.draw()
+    assert last is not None
+
+    def fail(name: str, expected: bool, reason: str = "") -> InboxPrompt:
+        if name == first.id:
+            raise FileError(path, "another program has it open")
+        return label(name, expected, reason)
+
+    at.give(last, Answer.DOES_NOT_BELONG)
+    with monkeypatch.context() as patched:
+        patched.setattr(at.inbox, "label", fail)
+        assert len(at.write()) == 1
+    assert at.write() == []
+    undone = at.undo()
+    assert undone is not None
+    assert undone.id == last.id
+    assert at.inbox.prompts[last.id].expected is None
+    assert at.inbox.prompts[first.id].expected is True
+
+
 def test_rows_that_another_program_changed_meanwhile_stay(path: Path) -> None:
     at = sitting(filled(path))
     prompt = at.draw()
