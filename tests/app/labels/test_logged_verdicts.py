@@ -64,7 +64,8 @@ def iterations(topic: Path) -> list[Iteration]:
 
 
 def answers(iteration: Iteration) -> list[int]:
-    return iteration.evaluation.verdicts.triggered.tolist()
+    codes: list[int] = iteration.evaluation.verdicts.triggered.tolist()
+    return codes
 
 
 def scanned(

@@ -8,11 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from guardtui.app.scan.record import is_recorded, iteration_of, record, recorded_text
+from guardtui.app.scan.record import (
+    is_recorded,
+    iteration_of,
+    logged_part,
+    record,
+    recorded_text,
+)
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.verdicts import Triggered, Verdicts
-from guardtui.session.session import Decision
+from guardtui.session.session import Decision, Recorder
 from guardtui.session.workspace import Workspace
 from tests.guardrails import airs_settings, engine_settings
 
@@ -159,3 +165,23 @@ async def test_a_preview_is_recorded_when_the_last_iteration_has_its_key(
     assert is_recorded(workspace.session, preview)
     await record(workspace, evaluation(workspace, *COMPLETE))
     assert not is_recorded(workspace.session, preview)
+
+
+async def test_a_scan_of_other_prompts_than_a_log_is_another_iteration(
+    workspace: Workspace,
+) -> None:
+    logged = evaluation(workspace, 1, -2, 1)
+    session, open_ = workspace.session, Decision.UNDECIDED
+    planned = replace(session.next_iteration(logged, open_, "2026"), by=Recorder.LOG)
+    session.record(workspace.store.add_iteration(planned))
+    csv = workspace.prompts_path
+    csv.write_text("prompt,expected\na cat sleeps,true\na cow moos,false\n", "utf-8")
+    workspace.reread_prompts()
+    topic, prompts = session.topic, workspace.prompts
+    onto = logged_part(session.iterations, AIRS.guardrail, topic, prompts)
+    assert onto is not None
+    assert onto.verdicts.triggered.tolist() == [1, Triggered.NOT_ASKED]
+    recorded = await record(workspace, evaluation(workspace, 1, 0), onto)
+    assert (recorded.number, recorded.by) == (1, Recorder.COMPLETED_LOG)
+    first, _ = workspace.store.iterations()
+    assert first.evaluation.verdicts.triggered.tolist() == [1, Triggered.NOT_ASKED, 1]
