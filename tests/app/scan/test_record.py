@@ -132,9 +132,10 @@ async def test_of_two_first_scans_that_end_together_only_one_is_kept(
     complete = [evaluation(workspace, *codes) for codes in (COMPLETE, (0, 0, 0))]
     begun: list[Evaluation | None] = [None, None]
     if parts:
-        begun = [evaluation(workspace, code, Triggered.NOT_ASKED, 1) for code in (1, 0)]
-        for one, part in zip((workspace, other), begun, strict=True):
-            await record(one, part)
+        asked = [evaluation(workspace, code, Triggered.NOT_ASKED, 1) for code in (1, 0)]
+        for one, scan in zip((workspace, other), asked, strict=True):
+            await record(one, scan)
+        begun = [*asked]
     # Neither has read what the other has recorded.
     for one, scan, part in zip((workspace, other), complete, begun, strict=True):
         await record(one, scan, onto=part)
