@@ -78,7 +78,9 @@ def corrections(
         tuple(texts[number] for number in sources if matches[number]),
     )
     edits = candidates(topic, material, most)
-    after = judge.verdicts([edit.topic for edit in edits], stopped) if edits else []
+    if not edits:
+        return Corrections((), 0)
+    after = judge.verdicts([edit.topic for edit in edits], stopped)
     if after is None:
         return None
     own = OwnPrompts(prompts, np.arange(len(prompts)))

@@ -202,7 +202,7 @@ def _expected(forecast: Forecast, comparison: Comparison | None) -> Judgement:
     if better is None:
         return Judgement(Code.FORECAST, Worth.UNSURE, f"no whole scan yet; {decides}")
     unsure = "not sure yet"
-    if comparison is None or comparison.evaluations[0].metrics.coverage != forecast.before:
+    if comparison is None or comparison.coverage_before != forecast.before:
         # The iteration that fixes and regressions are counted against is another one.
         decides, unsure = " than the last scan; a scan decides", "not sure if better"
     else:

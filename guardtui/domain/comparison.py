@@ -154,6 +154,11 @@ class Comparison:
         """McNemar's exact p-value of the regressions against the fixes."""
         return self.significance.p_value
 
+    @property
+    def coverage_before(self) -> float | None:
+        """Coverage of the baseline on the present prompts and labels; None if it lacks some."""
+        return whole_coverage(self.then)
+
     @cached_property
     def wrong_in_both(self) -> int:
         """Number of prompts that are wrong in both."""
@@ -309,6 +314,13 @@ def codes_for(
     codes = outcomes(duty, evaluation.verdicts.triggered[alignment.index])
     codes[alignment.index < 0] = ABSENT
     return codes
+
+
+def whole_coverage(codes: NDArray[np.int8]) -> float | None:
+    """Return the coverage of outcome codes; None if a prompt is absent or open."""
+    if np.any((codes == ABSENT) | (codes == Outcome.OPEN)):
+        return None
+    return metrics_of(codes).coverage
 
 
 def answers_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> NDArray[np.int8]:

@@ -9,7 +9,8 @@ Sources: Neyman (1934) for the allocation to strata; Hájek (1971) for weights N
 and Scheffer (2010) for sampling where a measure of a classifier is most uncertain; Marchant and
 Rubinstein (2017, OASIS) for strata by score whose chances follow the labels; Angelopoulos et al.
 (2023) and Zrnic and Candès (2024) for predictions that are known for the whole log and corrected by
-labels; Ericson (1969) for the posterior of a finite population.
+labels; Ericson (1969) for the posterior of a finite population; McKay, Beckman and Conover (1979)
+for Latin hypercubes.
 """
 
 from __future__ import annotations

@@ -104,20 +104,26 @@ class InboxFile:
     @contextmanager
     def locked(self) -> Iterator[InboxWriter]:
         """Keep all other programs from writing, and yield what writes. Raises FileError."""
-        lock = self.path.with_name(f".{self.path.name}.lock")
+        path = self.path.with_name(f".{self.path.name}.lock")
+        lock = FileLock(path, _PATIENCE, mode=_PRIVATE, poll_interval=_POLL)
         try:
             self.path.parent.stat()  # which is not created
-            with (
-                FileLock(lock, _PATIENCE, mode=_PRIVATE, poll_interval=_POLL),
-                self._opened() as file,
-            ):
-                self.path.chmod(_PRIVATE)
-                yield InboxWriter(self.path, file.fileno())
+            lock.acquire()
         except Timeout as error:
             problem = f"another program has been writing it for {_PATIENCE:.0f} s"
-            raise FileError(self.path, problem, f"stop it, or remove {lock.name}") from error
+            raise FileError(self.path, problem, f"stop it, or remove {path.name}") from error
+        except OSError as error:
+            # A link or a folder of this name, or the lock of another user.
+            culprit = path if os.path.lexists(path) else self.path
+            raise from_os_error(culprit, error) from error
+        try:
+            with self._opened() as file:
+                self.path.chmod(_PRIVATE)
+                yield InboxWriter(self.path, file.fileno())
         except OSError as error:
             raise from_os_error(self.path, error) from error
+        finally:
+            lock.release()
 
     def _opened(self) -> FileIO:
         return FileIO(self.path, "a+", opener=lambda name, flags: os.open(name, flags, _PRIVATE))

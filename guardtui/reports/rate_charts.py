@@ -100,12 +100,16 @@ def _ends(interval: Interval | None) -> tuple[float, float] | None:
 
 
 def _course(report: ReportInput) -> Iterator[Chart]:
-    """Yield the coverage of the last iterations of this guardrail, if there are two."""
+    """Yield the coverage of the last iterations of this guardrail, if there are two.
+
+    What has open prompts is left out unless it is kept: a few prompts may have any coverage.
+    """
     settings = report.evaluation.settings
     measured = [
         (iteration, coverage, iteration.evaluation.intervals["coverage"])
         for iteration in report.iterations
         if iteration.evaluation.settings.guardrail == settings.guardrail
+        and (iteration.decision is Decision.KEEP or not iteration.evaluation.metrics.open)
         and (coverage := iteration.evaluation.metrics.coverage) is not None
     ][-_ITERATIONS:]
     if len(measured) < 2:

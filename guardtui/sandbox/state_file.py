@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -19,7 +20,10 @@ class StateFile:
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Lock the file. Raises `FileError` if another server holds it, or locking fails."""
+        """Lock the file.
+
+        Raises `FileError` if it is no state, another server holds it, or locking fails.
+        """
         self._path = path
         self._stored = b""
         self._lock: FileLock | None = None
@@ -27,7 +31,9 @@ class StateFile:
             target = path.resolve()  # a link and its file are one state
             if target.is_dir():
                 raise FileError(path, "is a folder", "name a file in it")
-            self._lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0)
+            self.load()  # another file is refused before a lock is written beside it
+            lock = target.with_name(f".{target.name}.lock")
+            self._lock = FileLock(lock, timeout=0, thread_local=False)
             try:
                 target.parent.stat()  # which is not created
                 self._lock.acquire()
@@ -38,7 +44,8 @@ class StateFile:
                     "stop that sandbox, or name another file with --state",
                 ) from error
             except OSError as error:
-                raise from_os_error(path, error) from error
+                culprit = lock if os.path.lexists(lock) else path
+                raise from_os_error(culprit, error) from error
 
     def load(self) -> TenantData | None:
         """Return the stored tenant, or None if the file does not exist. Raises `FileError`."""

@@ -20,9 +20,13 @@ class DraftLock:
         folder.stat()  # which is not created
         self.name = secrets.token_hex(8)
         self._folder = folder
-        # Deleting it frees the lock.
-        self._lock = FileLock(_path(folder, self.name), timeout=0)
-        self._lock.acquire()
+        # Deleting it frees the lock; one worker may claim the name, and another release it.
+        self._lock = FileLock(_path(folder, self.name), timeout=0, thread_local=False)
+        try:
+            self._lock.acquire()
+        except OSError:  # of a file system without locks
+            forget(folder, self.name)
+            raise
 
     def release(self) -> None:
         """Release the name. Must be called once."""

@@ -129,41 +129,60 @@ class SessionStore:
 
         One that is kept as the `first` complete one is undecided if another program was first.
         """
+        with self.transaction() as database:
+            return self._insert(database, iteration, first)
+
+    def add_planned(self, iteration: Iteration) -> Iteration | None:
+        """Record an iteration by its number; None if another program recorded one meanwhile."""
+        with self.transaction() as database:
+            if iteration.number != self._next_number(database):
+                return None
+            return self._insert(database, iteration)
+
+    def _next_number(self, database: sqlite3.Connection) -> int:
+        (number,) = database.execute(
+            "SELECT coalesce(max(number) + 1, 0) FROM iteration WHERE session = ?",
+            (self._session,),
+        ).fetchone()
+        return int(number)
+
+    def _insert(
+        self, database: sqlite3.Connection, iteration: Iteration, first: bool = False
+    ) -> Iteration:
         from guardtui.session.evaluation_codec import pack_forecast, values_of
         from guardtui.session.session import Decision, is_first_complete
 
+        if first and not is_first_complete(iteration.evaluation, self._read_from(database)):
+            iteration = replace(iteration, decision=Decision.UNDECIDED)
+        iteration = replace(iteration, number=self._next_number(database))
         values = {
+            "session": self._session,
+            "number": iteration.number,
             "created": iteration.created,
+            "decision": iteration.decision.value,
             "topic": iteration.evaluation.topic.model_dump_json(),
             "prompt_set": iteration.evaluation.prompt_set,
             **values_of(iteration.evaluation),
             "forecast": pack_forecast(iteration.forecast),
             "recorded_by": iteration.by.value,
         }
-        with self.transaction() as database:
-            if first and not is_first_complete(iteration.evaluation, self._read_from(database)):
-                iteration = replace(iteration, decision=Decision.UNDECIDED)
-            values["decision"] = iteration.decision.value
-            (number,) = database.execute(
-                "SELECT coalesce(max(number) + 1, 0) FROM iteration WHERE session = ?",
-                (self._session,),
-            ).fetchone()
-            names = ", ".join(values)  # column names are constants of this module
-            marks = ", ".join("?" for _ in values)
-            database.execute(
-                f"INSERT INTO iteration(session, number, {names}) VALUES (?, ?, {marks})",  # noqa: S608
-                (self._session, number, *values.values()),
-            )
-            database.execute(
-                "UPDATE session SET used = ? WHERE id = ?", (iteration.created, self._session)
-            )
-        return replace(iteration, number=int(number))
+        names = ", ".join(values)  # column names are constants of this module
+        marks = ", ".join("?" for _ in values)
+        database.execute(
+            f"INSERT INTO iteration({names}) VALUES ({marks})",  # noqa: S608
+            (*values.values(),),
+        )
+        database.execute(
+            "UPDATE session SET used = ? WHERE id = ?", (iteration.created, self._session)
+        )
+        return iteration
 
     def complete_iteration(self, iteration: Iteration, *, first: bool = False) -> Iteration:
         """Update an iteration that has received more verdicts; returns it as stored.
 
         Verdicts and a decision that another process added meanwhile stay. With `first`, an
-        undecided one is kept if no other is complete or kept. It may be on other prompts now.
+        undecided one is kept if no other is complete or kept. It may be on other prompts now; one
+        that another process decided on meanwhile keeps its own, and this is a new iteration then.
         """
         from guardtui.domain.comparison import verdicts_for
         from guardtui.session.session import Decision, is_first_complete
@@ -172,6 +191,9 @@ class SessionStore:
             stored = next(iter(self._read_from(database, "AND number = ?", iteration.number)), None)
             if stored is not None:
                 evaluation = iteration.evaluation
+                moves = stored.evaluation.prompt_set != evaluation.prompt_set
+                if moves and stored.decision is not iteration.decision:
+                    return self._insert(database, iteration)
                 if stored.completions != iteration.completions:
                     theirs = verdicts_for(stored.evaluation, evaluation.keys)
                     merged = theirs.completed(evaluation.verdicts)

@@ -219,16 +219,17 @@ class Workspace:
         evaluation: Evaluation,
         decision: Decision,
         forecast: ForecastBefore | None = None,
+        by: Recorder | None = None,
         *,
         first: bool = False,
     ) -> Iteration:
         """Write an iteration to the session's file, durably, without changing the session.
 
-        `forecast` is the forecast made before the scan; `first` as in `add_iteration`. May run in a
-        worker. Raises StoreError.
+        `forecast` is the forecast made before the scan, `by` who recorded it if that is another
+        than of this session; `first` as in `add_iteration`. May run in a worker. Raises StoreError.
         """
         planned = self.session.next_iteration(evaluation, decision, now())
-        planned = replace(planned, forecast=forecast, by=self.by)
+        planned = replace(planned, forecast=forecast, by=by or self.by)
         return self._noted(self.store.add_iteration(planned, first=first))
 
     def write_completed(self, iteration: Iteration, *, first: bool) -> Iteration:

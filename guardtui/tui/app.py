@@ -22,6 +22,7 @@ from guardtui.tui.registry.actions import (
     DETAIL,
     EDITOR,
     METRICS,
+    NEXT,
     RESULTS,
     SCREEN,
     TABLE,
@@ -170,6 +171,7 @@ class GuardtuiApp(BaseApp):
                 EDITOR: panes.editor,
                 DETAIL: panes.detail,
                 METRICS: panes.metrics,
+                NEXT: panes.next_line,
                 TABLE: panes.results.table,
             }
         return super().action_targets(screen)

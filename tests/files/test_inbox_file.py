@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,15 @@ def test_a_lock_that_is_never_freed_is_an_error(
         InboxFile(path).locked(),
     ):
         raise AssertionError
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("elsewhere")])
+def test_a_lock_that_is_no_file_is_named_and_nothing_is_written(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    lock = tmp_path / ".a.inbox.jsonl.lock"
+    make(lock)
+    file = InboxFile(tmp_path / "a.inbox.jsonl")
+    with pytest.raises(FileError, match=lock.name), file.locked():
+        pass
+    assert [*tmp_path.iterdir()] == [lock]

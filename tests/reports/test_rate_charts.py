@@ -9,8 +9,10 @@ import pytest
 
 from guardtui.domain.document import BarChart, Chart, Kind
 from guardtui.domain.sweep import best_threshold, sweep
+from guardtui.domain.verdicts import Triggered
 from guardtui.reports.base import ReportInput
 from guardtui.reports.rate_charts import _ticks, result_charts, threshold_charts, whole_ticks
+from guardtui.session.session import Decision
 from tests.guardrails import airs_settings
 
 
@@ -113,3 +115,16 @@ def test_the_course_is_that_of_one_guardrail(report: ReportInput) -> None:
     other = replace(second.evaluation, settings=airs_settings("prod"))
     mixed = replace(report, iterations=(first, replace(second, evaluation=other)))
     assert len(result_charts(mixed).charts) == 1
+
+
+def test_an_iteration_that_is_not_complete_is_in_the_course_only_if_it_is_kept(
+    report: ReportInput,
+) -> None:
+    first, second = report.iterations
+    triggered = second.evaluation.verdicts.triggered.copy()
+    triggered[0] = Triggered.NOT_ASKED
+    verdicts = replace(second.evaluation.verdicts, triggered=triggered)
+    stopped = replace(second, evaluation=replace(second.evaluation, verdicts=verdicts))
+    for decision, charts in ((Decision.UNDECIDED, 1), (Decision.KEEP, 2)):
+        iterations = (first, replace(stopped, decision=decision))
+        assert len(result_charts(replace(report, iterations=iterations)).charts) == charts

@@ -23,6 +23,9 @@ from guardtui.domain.topic import Topic
 from guardtui.forecast.forecaster import Forecast
 from guardtui.session.profile_scans import WithCompanions
 
+EDITED_MEANWHILE = "The definition was edited meanwhile: ask again."
+"""What is said instead of figures and edits of a definition that is no longer in the editor."""
+
 RATES = ("coverage", "true_positive_rate", "true_negative_rate")
 
 
@@ -108,7 +111,7 @@ class EditPreviews:
         current = await self._editing.finish_typing()
         prompts = self._workspace.prompts
         taken = taken_prompts(current, topic, prompts)
-        refusal = self._workspace.prompts_refusal if taken else ""
+        refusal = self._workspace.prompts_refusal or _needed(taken, prompts) if taken else ""
         note = _stays_in(len(taken), refusal) if refusal else ""
         taken = frozenset() if refusal else taken
         left = prompts
@@ -149,6 +152,15 @@ class EditPreviews:
             count = count_text(len(preview.taken_out), "prompt")
             message += f" {count} left the prompt file (backed up in .guardtui/backups)."
         self._author.notify(message)
+
+
+def _needed(taken: frozenset[int], prompts: PromptSet) -> str:
+    """Return why prompts must stay in their set, or ""."""
+    labels = prompts.expected[~np.isin(prompts.keys, np.array([*taken], np.uint64))]
+    if labels.any() and not labels.all():
+        return ""
+    it = "it" if len(taken) == 1 else "them"
+    return f"Without {it} the set would have prompts of one label only."
 
 
 def _stays_in(count: int, refusal: str) -> str:

@@ -12,6 +12,7 @@ from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.forecast_verdicts import ForecastVerdicts
 from guardtui.advice.objective import Stopped
 from guardtui.advice.word_effects import strongest_words
+from guardtui.app.advice.edit_preview import EDITED_MEANWHILE
 from guardtui.app.context import Context
 from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.stoppable import run_stoppable
@@ -72,6 +73,8 @@ class MistakeAdvice:
                 f"{count}. The counts are of these prompts, on which the edits were chosen: on new "
                 "ones expect less."
             )
+        if any(one.fixes > one.regressions for one in known.found):
+            return f"{count}. None raises coverage, but some fix more than they break."
         return (
             f"{count}, and none raises coverage: each breaks as much as it fixes, or more. Leaving "
             "this mistake may be better."
@@ -123,7 +126,10 @@ class MistakeExplanations:
             return MistakeAdvice(text, why, found, settings)
 
         with self._store.step("looks for edits that correct it …"):
-            return await run_stoppable(work) or "This was stopped."
+            advice = await run_stoppable(work)
+        if await self._editing.finish_typing() != topic:
+            return EDITED_MEANWHILE
+        return advice or "This was stopped."
 
 
 def why_wrong(
@@ -155,10 +161,11 @@ def why_wrong(
     else:
         text = f"{happened}. To the engine, the nearest part is {nearest}."
     sign = -1 if belongs else 1
-    strong = [word for word in strongest_words(explanation.words) if sign * word.z > 0]
+    words = [word.word for word in strongest_words(explanation.words) if sign * word.z > 0]
+    strong = [*{word.lower(): word for word in words}.values()]  # a prompt may repeat a word
     if not strong:
         return text
-    named = " and ".join(f"“{display_start(word.word, 40)}”" for word in strong)
+    named = " and ".join(f"“{display_start(word, 40)}”" for word in strong)
     verb = ("raise" if sign > 0 else "lower") + ("s" if len(strong) == 1 else "")
     return f"{text} {named} {verb} it most."
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from guardtui.domain.comparison import Comparison, compare
 from guardtui.domain.estimates import rate_bounds
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.significance import Difference
 from guardtui.domain.topic import Topic, violations
@@ -34,7 +33,7 @@ def _no_gain(session: Session, evaluation: Evaluation) -> str:
         return ""
     if best is None:
         return "Coverage is not greater."
-    text = f"Coverage is not greater than that of #{best.number}.{_compared(evaluation, best)}"
+    text = f"Coverage is not greater than that of #{best.number}: {_figures(evaluation, best)}."
     series = series_of(session.iterations, best)
     return text if series is None else f"{text} #{best.number} is the {series.text}."
 
@@ -44,7 +43,8 @@ def against_discarding(session: Session, evaluation: Evaluation) -> str:
     best = session.best
     if best is None or not session.is_better(evaluation):
         return ""
-    return f"Coverage is greater than that of #{best.number}.{_compared(evaluation, best)}"
+    chance = "" if not_shown(session, evaluation) is None else ", if not demonstrably"
+    return f"Coverage is greater than that of #{best.number}{chance}: {_figures(evaluation, best)}."
 
 
 def not_shown(session: Session, evaluation: Evaluation) -> Comparison | None:
@@ -86,6 +86,7 @@ def plateau_text(session: Session) -> str:
     return f"{PLATEAU} discards in a row: a plateau. {PLATEAU_ADVICE}" if session.plateau else ""
 
 
-def _compared(evaluation: Evaluation, best: Iteration) -> str:
-    described = compare(best.evaluation, evaluation).describe(f"#{best.number}")
-    return f" {capitalized(described)}."
+def _figures(evaluation: Evaluation, best: Iteration) -> str:
+    """Return what changed from the best iteration, without its judgement."""
+    described = compare(best.evaluation, evaluation).describe()
+    return described.partition(": ")[2] or described

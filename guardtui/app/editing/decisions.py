@@ -29,6 +29,7 @@ from guardtui.session.session import Decision, Iteration, Recorder
 PLATEAU_TIME = 20.0
 """Seconds for which the advice on a plateau is shown."""
 
+NOTHING_TO_KEEP = "No changes since the last kept iteration."
 _TOLD = 5
 _DECIDED = {Decision.KEEP: "kept", Decision.DISCARD: "discarded", Decision.UNDECIDED: "undecided"}
 _RECORDERS = {
@@ -46,6 +47,11 @@ class _Found:
 
     iterations: Sequence[Iteration]
     pinned: int | None
+
+
+def nothing_to_discard(best: int) -> str:
+    """Return why the definition of the iteration `best` cannot be discarded."""
+    return f"Nothing to discard: this is the best definition, #{best}."
 
 
 class Decisions:
@@ -121,7 +127,7 @@ class Decisions:
             return
         recorded = self._recorded(evaluation)
         if recorded is not None and recorded.decision is Decision.KEEP:
-            self._author.notify("No changes since the last kept iteration.")
+            self._author.notify(NOTHING_TO_KEEP)
             return
         if not await self._is_complete_enough(evaluation):
             return
@@ -167,7 +173,7 @@ class Decisions:
         if evaluation is None or best is None:
             return
         if evaluation.topic == best.evaluation.topic:
-            self._author.notify(f"Nothing to discard: this is the best definition, #{best.number}.")
+            self._author.notify(nothing_to_discard(best.number))
             return
         if objection := await asyncio.to_thread(against_discarding, self._session, evaluation):
             question = Confirm(f"{objection} Discard anyway?", "Discard", "Cancel")

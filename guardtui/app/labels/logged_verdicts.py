@@ -32,6 +32,7 @@ from guardtui.domain.guardrail import (
     Guardrail,
     ScannerSettings,
     badge,
+    guardrail_text,
     matches,
     revision_of,
 )
@@ -238,7 +239,15 @@ class VerdictSources:
         guardrail = self.guardrail(name) or identity_of(named)
         source = VerdictSource(ScannerSettings(guardrail), topic)
         key = (name, topic.fingerprint)
-        if self._stated.get(key) != source:
+        before = self._stated.get(key, source)
+        if before.settings.guardrail != guardrail:
+            # Verdicts of an earlier log would become those of another guardrail.
+            other = guardrail_text(before.settings)
+            raise InboxError(
+                f"{name}: an earlier log has verdicts by this name, of {other}\n"
+                "  give this guardrail another name in guardrails.yaml"
+            )
+        if key not in self._stated:
             self._stated[key] = source
             self._known.clear()
             SessionStore(self.topic_path).change_setting(
@@ -328,7 +337,10 @@ class LogStatement:
         for name, count in self.others.items():
             who = display_start(name, _SHOWN)
             verdicts = count_text(count, "verdict")
-            sentences.append(f"{verdicts} of {who}, not of {self.name}: left as the log has them")
+            sentences.append(
+                f"{verdicts} of {who}, not of {self.name}: left as the log has them (is it the "
+                "same? name it so in guardrails.yaml)"
+            )
         if self.definitions:
             verdicts = count_text(self.definitions, "verdict")
             sentences.append(f"{verdicts} of another definition, by their revision: left so")
@@ -463,11 +475,11 @@ def _record(
                 return None
             session = Session(source.topic, iterations)
             planned = session.next_iteration(evaluation, Decision.UNDECIDED, now())
-            return store.add_iteration(replace(planned, by=Recorder.LOG))
-        before = growing[-1]
-        if _says(before.evaluation) == _says(evaluation):
+            changed = store.add_planned(replace(planned, by=Recorder.LOG))
+        elif _says(growing[-1].evaluation) == _says(evaluation):
             return None
-        changed = store.replace_evaluation(replace(before, evaluation=evaluation))
+        else:
+            changed = store.replace_evaluation(replace(growing[-1], evaluation=evaluation))
         if changed is not None:
             return changed
 

@@ -15,6 +15,7 @@ from guardtui.app.context import Context
 from guardtui.app.scan.plan import FlipGrounds
 from guardtui.app.scan.record import iteration_of
 from guardtui.app.stoppable import run_stoppable
+from guardtui.domain.comparison import codes_for, whole_coverage
 from guardtui.domain.estimates import Estimate
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
 from guardtui.domain.guardrail import ENGINE, ScannerSettings, forecast_settings
@@ -234,7 +235,7 @@ class Forecasting:
     def _reference(self, scans: tuple[Evaluation, ...], prompts: PromptSet) -> float | None:
         """Return the coverage of the baseline, which fixes and regressions are counted against.
 
-        None if that is no whole scan of these prompts by the guardrail: forecasts are compared with
+        None if that is no scan of all these prompts by the guardrail: forecasts are compared with
         the latest scan then.
         """
         settings = guardrails(scans)[0]
@@ -242,9 +243,9 @@ class Forecasting:
         if baseline is None:
             return None
         scan = baseline.evaluation
-        same = scan.settings.guardrail == settings.guardrail
-        whole = scan.prompt_set == prompts.fingerprint and not scan.metrics.open
-        return scan.metrics.coverage if same and whole else None
+        if scan.settings.guardrail != settings.guardrail:
+            return None
+        return whole_coverage(codes_for(scan, prompts.keys, prompts.expected))
 
     def _scans(self) -> tuple[Evaluation, ...]:
         """Return the verdicts of the guardrail: those that count least, not of a scan, first."""

@@ -68,7 +68,8 @@ def iteration_of(session: Session, evaluation: Evaluation) -> Iteration | None:
 def logged_of(iterations: Sequence[Iteration], scan: Evaluation) -> Iteration | None:
     """Return the iteration of verdicts of production that a scan agrees with, or None.
 
-    That is the newest one of its guardrail and definition on which nobody has decided.
+    That is the newest one of its guardrail and definition on which nobody has decided, if it has
+    verdicts on prompts of the scan.
     """
     answers = scan.verdicts.triggered
     for iteration in reversed(iterations):
@@ -81,8 +82,18 @@ def logged_of(iterations: Sequence[Iteration], scan: Evaluation) -> Iteration | 
         ):
             then = answers_for(logged, scan.keys)
             both = is_answered(then) & is_answered(answers)
-            return iteration if np.array_equal(then[both], answers[both]) else None
+            agrees = np.array_equal(then[both], answers[both])
+            return iteration if is_answered(then).any() and agrees else None
     return None
+
+
+def is_within(logged: Evaluation, scan: Evaluation) -> bool:
+    """Return whether a scan is about all prompts that a log has verdicts on.
+
+    It completes their iteration then; else it is another one, and no verdict is lost.
+    """
+    shared = np.count_nonzero(is_answered(answers_for(logged, scan.keys)))
+    return bool(shared == logged.metrics.total)
 
 
 def logged_part(
@@ -104,8 +115,7 @@ def logged_part(
     known = logged_of(iterations, empty)
     if known is None:
         return None
-    verdicts = verdicts_for(known.evaluation, prompts.keys)
-    return replace(empty, verdicts=verdicts) if is_answered(verdicts.triggered).any() else None
+    return replace(empty, verdicts=verdicts_for(known.evaluation, prompts.keys))
 
 
 def logged_in_session(
@@ -145,15 +155,19 @@ async def record(
     `forecast` was made before the scan; a completed iteration keeps its own. The first complete
     scan of the topic file's definition is kept, others are undecided. Raises StoreError.
     """
-    session = workspace.session
+    session, by = workspace.session, workspace.by
     known = iteration_of(session, onto) if onto is not None else None
     if known is None and onto is not None:
-        known = logged_of(session.iterations, onto)
+        logged = logged_of(session.iterations, onto)
+        if logged is not None and is_within(logged.evaluation, evaluation):
+            known = logged
+        elif logged is not None:
+            by = logged.by.completed
     first = evaluation.topic == workspace.topic_file.topic
     if known is None:
         first = first and is_first_complete(evaluation, session.iterations)
         decision = Decision.KEEP if first else Decision.UNDECIDED
-        write = partial(workspace.write, evaluation, decision, forecast, first=first)
+        write = partial(workspace.write, evaluation, decision, forecast, by, first=first)
     else:
         completed = replace(known, evaluation=evaluation, by=known.by.completed)
         write = partial(workspace.write_completed, completed, first=first)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from guardtui.app.scan.record import iteration_of, logged_of
+from guardtui.app.scan.record import is_within, iteration_of, logged_of
 from guardtui.domain.comparison import verdicts_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
@@ -56,11 +56,10 @@ def record_evaluation(
         store.keep_template(*files.template)
     iterations = store.iterations()
     session = Session(evaluation.topic, iterations)
-    known = (
-        _agreeing(iterations, evaluation)
-        or iteration_of(session, evaluation)
-        or logged_of(iterations, evaluation)
-    )
+    known = _agreeing(iterations, evaluation) or iteration_of(session, evaluation)
+    if known is None and (logged := logged_of(iterations, evaluation)) is not None:
+        by = logged.by.completed
+        known = logged if is_within(logged.evaluation, evaluation) else None
     if known is None:
         first = is_first_complete(evaluation, iterations) and _is_own(files, evaluation)
         decision = Decision.KEEP if first else Decision.UNDECIDED

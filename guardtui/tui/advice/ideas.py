@@ -14,6 +14,7 @@ from textual.binding import Binding
 
 from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.search import SearchProgress, SearchResult
+from guardtui.app.advice.edit_preview import EDITED_MEANWHILE
 from guardtui.app.advice.idea_advice import IdeaAdvice
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.advice.refinement import Measure, RefinementError
@@ -339,10 +340,13 @@ class IdeaFeature:
         except ScannerError as error:
             self._say(error)
             return False
-        taken = bool(await self._window.show(EditPreviewPage(preview)))
+        if await self._services.editing.finish_typing() != preview.current:
+            self._window.notify(EDITED_MEANWHILE)
+            return False
+        taken = await self._window.show(EditPreviewPage(preview))
         if taken:
             await self._services.previews.take(preview)
-        return taken
+        return bool(taken)
 
     # --- the search -----------------------------------------------------------------------
 

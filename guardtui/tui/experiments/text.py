@@ -25,14 +25,14 @@ def experiment_text(status: ExperimentStatus, width: int, *, edited: bool = Fals
     `edited` says that the definition is another one now.
     """
     line = Text(f"{name_of(status.settings)} ", "bold")
+    if status.held:  # first: a narrow screen cuts the end
+        line.append("⏸ paused ", "bold $text-warning")
     about = f", {ABOUT_ANOTHER}" if edited else ""
     if status.ending is not None or status.stopped:
         return line.append(f"experiment{about}: {ended_text(status)}")
     cells = max(8, min(24, width // 6))
     line.append(f"experiment{about}: {progress_bar(status.calls, status.expected, cells)} ")
     line.append(calls_text(status))
-    if status.held:
-        line.append("  ⏸ paused", "bold $text-warning")
     line.append(f"  {display_text(status.step)}")
     if best := best_text(status):
         line.append(f"  {best}")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from guardtui.app.editing.decisions import NOTHING_TO_KEEP, nothing_to_discard
 from guardtui.app.editing.preview import needs_all
 from guardtui.app.experiments.session_experiments import UNDER_WAY as EXPERIMENT_UNDER_WAY
+from guardtui.app.scan.record import is_recorded, iteration_of
 from guardtui.app.scan.run import NO_SCAN, UNDER_WAY
 from guardtui.app.services import Services
+from guardtui.app.state import AppState
 from guardtui.domain.guardrail import REMOTE
+from guardtui.session.session import Decision
 
 NEEDS_ALL = frozenset(
     {
@@ -27,8 +31,12 @@ NOTHING_JUDGED = "No guardrail has judged anything here yet: scan first."
 class Availability:
     """Returns what an action still needs, by its name in the registry."""
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    follows = ("topic", "evaluation", "iterations", "comparison", "scan", "experiment")
+
+    def __init__(self, services: Services, refresh: Callable[[], None]) -> None:
+        """`refresh` updates the keys of the footer."""
+        self._services, self._refresh = services, refresh
+        self._refused: tuple[str, ...] = ()
         self._refusals: Mapping[str, Callable[[], str]] = {
             "scan": self._in_use,
             "scan_options": self._in_use,
@@ -37,6 +45,8 @@ class Availability:
             "experiment": lambda: UNDER_WAY if services.scans.under_way else "",
             "pause_scan": lambda: "" if self._is_asked else NO_SCAN,
             "stop_scan": lambda: "" if services.guardrail_in_use else NO_SCAN,
+            "keep": self._nothing_to_keep,
+            "discard": self._nothing_to_discard,
             "undo": lambda: "" if services.session.can_undo else "Nothing to undo.",
             "redo": lambda: "" if services.session.can_redo else "Nothing to redo.",
             "to_regression": self._no_regressions,
@@ -49,6 +59,29 @@ class Availability:
         known = self._refusals.get(method)
         waiting = self._still_embedding() if method in NEEDS_ALL else ""
         return waiting or (known() if known is not None else "")
+
+    def state_changed(self, old: AppState, new: AppState) -> None:
+        """Update the keys of the footer where another action can run now."""
+        refused = tuple(name for name in self._refusals if self.refusal(name))
+        if refused != self._refused:
+            self._refused = refused
+            self._refresh()
+
+    def _nothing_to_keep(self) -> str:
+        shown, session = self._services.state.evaluation, self._services.session
+        if shown is None or shown.topic != session.topic or not is_recorded(session, shown):
+            return ""
+        remote = shown.settings.kind in REMOTE
+        recorded = iteration_of(session, shown) if remote else session.iterations[-1]
+        kept = recorded is not None and recorded.decision is Decision.KEEP
+        return NOTHING_TO_KEEP if kept else ""
+
+    def _nothing_to_discard(self) -> str:
+        session = self._services.session
+        best = session.best
+        if best is None or session.topic != best.evaluation.topic:
+            return ""
+        return nothing_to_discard(best.number)
 
     def _in_use(self) -> str:
         if self._services.experiments.under_way:

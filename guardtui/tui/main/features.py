@@ -67,7 +67,7 @@ class Features:
             threshold=opened.threshold,
         )
         self._window = window
-        self.availability = Availability(services)
+        self.availability = Availability(services, window.refresh_keys)
         self.definition = DefinitionFeature(services, window)
         self.header = HeaderFeature(services, window)
         self.rows = ResultsFeature(services, window)
@@ -104,8 +104,8 @@ class Features:
             **{name: action for feature in at_start for name, action in feature.actions.items()},
         }
         """Methods by the names of the registry of actions."""
-        for feature in at_start:
-            self._follow(feature)
+        for observer in (*at_start, self.availability):
+            self._follow(observer)
 
     def perform(self, name: str, *arguments: Any) -> Awaitable[Any] | None:
         """Run an action by its name in the registry."""
@@ -126,6 +126,6 @@ class Features:
             self._follow(feature)
         return self.loaded[entry]
 
-    def _follow(self, feature: Feature) -> None:
+    def _follow(self, feature: object) -> None:
         if isinstance(feature, StateObserver):
             self.services.store.subscribe(feature.state_changed, *feature.follows)

@@ -171,12 +171,6 @@ class MainScreen(Screen[None]):
         action = self.features.scanning.resume_action
         return (action,) if action else ()
 
-    @property
-    def footer_without(self) -> tuple[str, ...]:
-        """Actions that the footer leaves out because they would be refused."""
-        running = self.features is not None and self.services.guardrail_in_use
-        return ("scan",) if running else ()
-
     def on_key(self, event: Key) -> None:
         """Show where a key works that does nothing here; fields handle letters themselves."""
         if event.key not in self.active_bindings:

@@ -111,7 +111,7 @@ def _against_baseline(shown: Dashboard) -> Iterator[Text]:
     if forecast is not None:
         better, before = forecast.rates.better, forecast.before
         if better is not None and before is not None:
-            same = comparison is not None and comparison.evaluations[0].metrics.coverage == before
+            same = comparison is not None and comparison.coverage_before == before
             reference = f"#{shown.baseline}" if same else "the newest scan"
             yield Text(
                 f"above the {rate_text(before)} of {reference} with probability {better:.0%}"

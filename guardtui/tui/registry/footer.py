@@ -47,8 +47,8 @@ class FooterEntry:
 class FittingFooter(Footer):
     """A compact footer without cut keys: a key that does not fit is left out.
 
-    A screen may name actions that come first (`footer_first`), such as those of a running scan,
-    and others that are left out (`footer_without`).
+    A screen may name actions that come first (`footer_first`), such as those of a running scan.
+    What the app refuses now (`refusal_of`) is left out.
     """
 
     _composed: tuple[object, ...] = ()
@@ -88,9 +88,9 @@ class FittingFooter(Footer):
 
     def _entries(self) -> list[FooterEntry]:
         first: Sequence[str] = getattr(self.screen, "footer_first", ())
-        without: Sequence[str] = getattr(self.screen, "footer_without", ())
         entries = ordered(self.screen.active_bindings, self.app.get_key_display, first)
-        return [entry for entry in entries if entry.action.name not in without]
+        refused: Callable[[Action], str] = getattr(self.app, "refusal_of", lambda action: "")
+        return [entry for entry in entries if not refused(entry.action)]
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self.recompose)

@@ -9,7 +9,7 @@ import pytest
 from guardtui.app.advice.edit_preview import RATES, EditPreview
 from guardtui.domain.topic import Topic
 from guardtui.files.problems import FileError
-from tests.app.advice.test_ideas import written
+from tests.app.bench import written
 from tests.app.headless import Loop
 
 
@@ -127,3 +127,20 @@ async def test_prompts_of_a_set_that_cannot_be_edited_stay_in_it(
         assert preview.taken_out == frozenset()
         assert len(preview.prompts) == len(prompts)
         assert preview.note.endswith("It is a sample.")
+
+
+async def test_the_last_prompt_of_a_label_stays_in_the_set_and_its_edit_can_be_taken(
+    tmp_path: Path,
+) -> None:
+    path = written(tmp_path)
+    (tmp_path / "tax.csv").write_text("prompt,expected\na levy,true\nsoup,false\nbread,false\n")
+    async with Loop(path, threshold="shipped") as app:
+        topic = app.services.state.topic
+        after = topic.model_copy(update={"examples": (topic.examples[0], "a levy")})
+        preview = await previewed(app, after)
+        assert preview.taken_out == frozenset()
+        assert preview.note.endswith("Without it the set would have prompts of one label only.")
+        await taken(app, preview)
+        assert app.services.state.topic == after
+        assert shown(app) == dict(preview.rates[1])
+        assert len(app.services.state.prompts) == 3

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from guardtui.app.advice.edit_preview import EDITED_MEANWHILE
 from guardtui.app.advice.mistake_advice import MistakeAdvice, why_wrong
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_wrong
-from tests.app.advice.test_ideas import written
+from guardtui.scanners.local.explanation import Contribution
+from tests.app.bench import written
 from tests.app.headless import Loop
 from tests.guardrails import airs_settings
 
@@ -81,3 +85,29 @@ async def test_a_verdict_of_a_guardrail_has_its_reason_or_the_view_of_the_engine
         assert why_wrong(judged, state.prompts, row, explanation).endswith(
             "The reason given: it is on soup"
         )
+
+
+async def test_a_word_that_a_prompt_repeats_is_named_once(tmp_path: Path) -> None:
+    async with Loop(written(tmp_path), threshold="shipped") as app:
+        row, *_ = await wrong_rows(app)
+        state = app.services.state
+        assert state.evaluation is not None
+        sign = -1 if state.prompts.expected[row] else 1
+        explanation = app.services.engine.scanner.explain(state.topic, "tax Tax")
+        words = tuple(
+            Contribution(start, start + 3, word, sign * 3.0)
+            for start, word in ((0, "tax"), (4, "Tax"))
+        )
+        repeated = replace(explanation, words=words)
+        said = why_wrong(state.evaluation, state.prompts, row, repeated)
+        assert said.lower().count("“tax”") == 1
+        assert re.search("(lower|raise)s it most", said)
+
+
+async def test_a_definition_that_is_edited_meanwhile_has_no_advice(tmp_path: Path) -> None:
+    async with Loop(written(tmp_path), threshold="shipped") as app:
+        row, *_ = await wrong_rows(app)
+        asked = asyncio.create_task(advised(app, row))
+        await asyncio.sleep(0)
+        app.services.editing.type(Topic(name="Other"))
+        assert await asked == EDITED_MEANWHILE

@@ -168,7 +168,8 @@ def test_a_statement_leaves_verdicts_of_others_and_of_another_definition(topic: 
     ]
     _, lines = add_logged(inbox, topic, logged, "airs:prod")
     assert lines[:6] == [
-        "3 verdicts of airs:staging, not of airs:prod: left as the log has them",
+        "3 verdicts of airs:staging, not of airs:prod: left as the log has them (is it the same? "
+        "name it so in guardrails.yaml)",
         "2 verdicts of another definition, by their revision: left so",
         "3 verdicts of 2 revisions that no iteration has (cd-34, ef-56): taken as this definition",
         "3 verdicts of airs:prod in production with this definition",
@@ -251,6 +252,91 @@ def test_a_scan_that_disagrees_with_a_log_is_an_iteration_of_its_own(topic: Path
     record_logged(inbox, topic)
     assert scanned(topic).number == 1
     assert [one.by for one in iterations(topic)] == [Recorder.LOG, Recorder.COMMAND]
+
+
+@pytest.mark.parametrize(("others", "asked"), [("x,true\ny,false\n", 2), ("p0,true\ny,false\n", 1)])
+def test_a_scan_of_other_prompts_is_an_iteration_of_its_own_and_a_log_keeps_its_verdicts(
+    topic: Path, others: str, asked: int
+) -> None:
+    inbox = Inbox.of_topic(topic)
+    add_logged(inbox, topic, log(Production(True)), "airs:prod")
+    label(inbox, 0, 1)
+    record_logged(inbox, topic)
+    path = topic.with_name("others.csv")
+    path.write_text(f"prompt,expected\n{others}")
+    definition, prompts = load_topic(topic).topic, load_prompts(path, Intent.BLOCK)
+    logged = logged_part(iterations(topic), PROD, definition, prompts)
+    assert asked == 2 - (0 if logged is None else logged.metrics.total)
+    evaluation = evaluation_of(definition, prompts, slice(None), 1.0)
+    evaluation = replace(evaluation, settings=airs_settings("prod"))
+    files = EvaluatedFiles(topic, path, AS_WRITTEN)
+    scan, is_new = record_evaluation(files, evaluation)
+    by = Recorder.COMMAND if logged is None else Recorder.COMPLETED_LOG
+    assert (scan.number, scan.by, is_new) == (1, by, True)
+    record_logged(inbox, topic)
+    known = {
+        int(key)
+        for one in iterations(topic)
+        for key in one.evaluation.keys[one.evaluation.verdicts.triggered >= 0]
+    }
+    assert {int(prompt_id(name), 16) for name in ("p0", "p1")} <= known
+    assert [one.by for one in iterations(topic)] == [Recorder.LOG, by]
+
+
+def test_a_log_that_was_decided_on_meanwhile_keeps_its_prompts_and_verdicts(topic: Path) -> None:
+    inbox = Inbox.of_topic(topic)
+    add_logged(inbox, topic, log(Production(True)), "airs:prod")
+    label(inbox, 0, 1)
+    (known,) = record_logged(inbox, topic)
+    label(inbox, 2)
+    prompts = load_prompts(topic.with_suffix(".csv"), Intent.BLOCK)
+    evaluation = evaluation_of(known.evaluation.topic, prompts, slice(None), 1.0)
+    store = SessionStore(topic)
+    store.decide(0, Decision.KEEP)
+    whole = replace(known, evaluation=replace(evaluation, settings=airs_settings("prod")))
+    assert store.complete_iteration(whole, first=True).number == 1
+    kept, scan = iterations(topic)
+    assert (kept.by, kept.decision, answers(kept)) == (Recorder.LOG, Decision.KEEP, answers(known))
+    assert (scan.evaluation.metrics.prompts, scan.decision) == (5, Decision.UNDECIDED)
+
+
+def test_of_two_programs_that_record_a_log_at_once_only_one_adds_its_iteration(
+    topic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox = Inbox.of_topic(topic)
+    add_logged(inbox, topic, log(Production(True)), "airs:prod")
+    label(inbox, 0)
+    read, others = SessionStore.iterations, list[Iteration]()
+
+    def read_while_another_records(store: SessionStore) -> list[Iteration]:
+        before = read(store)
+        if not others:
+            with monkeypatch.context() as patched:
+                patched.setattr(SessionStore, "iterations", read)
+                others.extend(record_logged(inbox, topic))
+        return before
+
+    monkeypatch.setattr(SessionStore, "iterations", read_while_another_records)
+    assert record_logged(inbox, topic) == ()
+    assert [one.number for one in iterations(topic)] == [0]
+
+
+def test_a_name_that_means_another_guardrail_now_cannot_be_stated_of_the_same_definition(
+    topic: Path,
+) -> None:
+    inbox = Inbox.of_topic(topic)
+    for profile, first in (("prod", 0), ("new", 3)):
+        Path("guardrails.yaml").write_text(f"main: {{kind: airs, profile: {profile}}}\n")
+        if first:
+            with pytest.raises(InboxError, match="main: an earlier log has verdicts by this name"):
+                add_logged(inbox, topic, log(Production(True), first=first), "main")
+        else:
+            add_logged(inbox, topic, log(Production(True), count=3), "main")
+    source = VerdictSources(topic, inbox).of(
+        Production(True, "main", load_topic(topic).topic.fingerprint)
+    )
+    assert source is not None
+    assert source.settings.guardrail == PROD
 
 
 def test_settings_that_nobody_wrote_are_no_statement(topic: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
+from guardtui.domain.prompt_edit import Remove
 from guardtui.session.session import Decision
 from guardtui.session.topic_places import sample_folder
 from tests.app.headless import Loop, opened
@@ -90,11 +91,21 @@ async def test_a_forecast_is_compared_with_the_baseline_like_its_fixes(topic_pat
     assert state.comparison is not None
     assert state.comparison.evaluations[0].metrics == kept.metrics
     assert state.forecast.before == kept.metrics.coverage != better.metrics.coverage
+    assert state.evaluation is not None
     assert "than the last scan" not in loop.services.judgement(state, state.evaluation).text
     loop.services.decisions.pin(workspace.session.iterations[-1].number)
     state = await loop.settle()
     assert state.forecast is not None
     assert state.forecast.before == better.metrics.coverage
+    loop.services.decisions.pin(None)
+    left = Remove(frozenset({int(state.prompts.keys[1])}))  # fewer prompts than were scanned
+    await loop.services.sync.edit_prompts(left)
+    state = await loop.settle()
+    assert state.forecast is not None
+    assert state.comparison is not None
+    assert state.forecast.before == state.comparison.coverage_before is not None
+    assert state.evaluation is not None
+    assert "no whole scan yet" not in loop.services.judgement(state, state.evaluation).text
     await loop.services.close()
 
 

@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 
 from guardtui.advice.search import Search, SearchResult
 from guardtui.app.advice import refinement
+from guardtui.app.advice.edit_preview import EditPreview
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
@@ -77,6 +78,7 @@ async def test_the_line_shows_the_step_and_the_menu_takes_it(poor: Path) -> None
         best = steps.best
         assert best is not None
         assert best.proposal is not None
+        proposed = best.proposal.topic
         line = main.query_one(NextLine)
         await until(pilot, lambda: line.text == best.line)
         await until(pilot, lambda: best.text[:30] in frame(app))
@@ -90,10 +92,30 @@ async def test_the_line_shows_the_step_and_the_menu_takes_it(poor: Path) -> None
         await pilot.press("ctrl+@", "y")
         await previewed(pilot, app)
         await pilot.press("enter")
-        await until(pilot, lambda: main.services.session.topic == best.proposal.topic)
+        await until(pilot, lambda: main.services.session.topic == proposed)
         await until(pilot, lambda: app.screen is main)
         await pilot.press("ctrl+z")
-        await until(pilot, lambda: main.services.session.topic != best.proposal.topic)
+        await until(pilot, lambda: main.services.session.topic != proposed)
+
+
+async def test_an_edit_that_is_measured_while_the_author_edits_is_not_previewed(
+    poor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = GuardtuiApp.of(Workspace.open(poor), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, _ = await opened(pilot, app)
+        measure, edited = main.services.previews.measure, Topic(name="Edited meanwhile")
+
+        async def measured_slowly(topic: Topic) -> EditPreview:
+            preview = await measure(topic)
+            main.services.editing.replace(edited)
+            return preview
+
+        monkeypatch.setattr(main.services.previews, "measure", measured_slowly)
+        await pilot.press("ctrl+@", "y")
+        await until(pilot, lambda: any("ask again" in one.message for one in app.said.messages))
+        assert app.screen is main
+        assert main.services.session.topic == edited
 
 
 async def previewed(pilot: Pilot[int], app: GuardtuiApp) -> str:

@@ -98,6 +98,7 @@ async def test_every_action_exists_where_it_says(topic_path: Path) -> None:
             "editor": panes.editor,
             "detail": panes.detail,
             "metrics": panes.metrics,
+            "next": panes.next_line,
             "table": panes.results.table,
             "lists": app,
         }

@@ -183,7 +183,9 @@ def test_too_few_prompts_lead_to_a_warning(counts: tuple[int, int], told: str) -
     text = pane_text(dashboard(evaluated(*counts)), 56)
     assert text.plain.splitlines()[4] == told
     heavy = [
-        text.plain[span.start : span.end].strip() for span in text.spans if "reverse" in span.style
+        text.plain[span.start : span.end].strip()
+        for span in text.spans
+        if "reverse" in str(span.style)
     ]
     assert heavy == ([] if min(counts) < 10 else ["1.000"])
     assert "[" in text.plain  # the interval stays

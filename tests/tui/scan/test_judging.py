@@ -25,6 +25,7 @@ from guardtui.scanners.models.judge import JudgeOptions
 from guardtui.session.epochs import Epochs
 from guardtui.session.session import Decision
 from guardtui.session.workspace import Workspace
+from guardtui.tui.advice.edit_preview import EditPreviewPage
 from guardtui.tui.advice.ideas import IdeasPage
 from guardtui.tui.advice.wording_dialogs import WordingsDialog
 from guardtui.tui.app import GuardtuiApp
@@ -235,6 +236,8 @@ async def test_wordings_of_the_model_join_the_ideas_and_are_shown_inert(
         assert "proposal 2: description has 300 bytes" in shown
         assert "[b]markup[/b]" in shown
         assert "\x1b" not in shown
+        await play.pilot.press("enter")
+        await until(play.pilot, lambda: isinstance(play.app.screen, EditPreviewPage))
         await play.pilot.press("enter")
         await until(play.pilot, lambda: services.session.topic.description == "Tax")
         assert services.session.topic.name == before.name
