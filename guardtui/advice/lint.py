@@ -277,13 +277,14 @@ class _Twins:
         effects = [removal(remedy) for remedy in self.remedies]
         changes = [-1.0 if effect.change is None else effect.change for effect in effects]
         index = 0 if changes[0] > changes[1] else 1
+        dropped, other = self.numbers[index], self.numbers[1 - index]
         both = f"examples {self.numbers[0]} and {self.numbers[1]}"
         return Advice(
             "near-duplicates",
-            f"examples.{self.numbers[index]}",
-            f"{both} nearly equal",
+            f"examples.{dropped}",
+            f"example {dropped} nearly equals {other}",
             f"{both} say nearly the same (cosine {self.cosine:.2f})",
-            f"example {self.numbers[index]} dropped",
+            f"example {dropped} dropped",
             effects[index],
             self.remedies[index],
         )

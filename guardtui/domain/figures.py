@@ -14,11 +14,11 @@ _MOST_DECIMALS = 6
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:
-    """Return a count with its noun: `1 error`, `2 errors`, `0 fixes`.
+    """Return a count with its noun: `1 error`, `2 errors`, `1,200 calls`.
 
     `plural` is the plural of the noun unless it is formed with "s".
     """
-    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def rate_text(value: float | None) -> str:

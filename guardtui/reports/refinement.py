@@ -45,7 +45,7 @@ from guardtui.reports.json_data import (
 
 _ENDED = {
     "budget": "the time is used up",
-    "exhausted": "no other edit is worth its cost",
+    "exhausted": "no other is worth trying",
     "stopped": "interrupted",
 }
 _LISTED = 12  # proposals in a table

@@ -97,6 +97,9 @@ def test_measured_effects_equal_those_of_evaluations(
             comparison.regressions,
         )
         assert item.removal.p_value == comparison.p_value
+        if item.code == "near-duplicates":
+            dropped = item.field.removeprefix("examples.")
+            assert item.brief.startswith(f"example {dropped} nearly equals ")
 
 
 def test_leaked_prompts_are_left_out_and_named_by_line(

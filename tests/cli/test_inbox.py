@@ -346,6 +346,6 @@ def test_a_large_log_is_read_in_constant_memory(tmp_path: Path, folder: Path) ->
             text=True,
             check=True,
         )
-        assert f"1000 prompts added to {count}.inbox.jsonl" in done.stderr
+        assert f"1,000 prompts added to {count}.inbox.jsonl" in done.stderr
         sizes[count] = int(done.stdout)
     assert sizes[20_000] < 1.1 * sizes[2_000]

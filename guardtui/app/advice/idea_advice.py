@@ -28,7 +28,6 @@ from guardtui.app.guardrails.connections import Connections
 from guardtui.app.state import AppState
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
-from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
@@ -151,8 +150,8 @@ def mistake_step(mistakes: int, note: str) -> Idea:
         IdeaKind.MISTAKES,
         "Look at a mistake, and what would fix it: no edit is sure to help yet",
         detail=(f"{note}. " if note else "")
-        + f"Of {count_text(mistakes, 'mistake')} each may have edits that correct it, with what "
-        "else they fix and break.",
+        + f"For each mistake ({mistakes:,} now) edits that correct it are listed, with what else "
+        "they fix and break.",
     )
 
 

@@ -203,7 +203,7 @@ def summary(topic: Topic, proposal: Proposal) -> str:
 
 
 def _guess(measured: Sequence[Proposal], discarded: Container[Key]) -> list[Proposal]:
-    """Return the best edit that may help; held-out prompts can deny it."""
+    """Return the best edit that may help; held-out prompts and a forecast can deny it."""
     guesses = [
         proposal
         for proposal in measured
@@ -211,9 +211,10 @@ def _guess(measured: Sequence[Proposal], discarded: Container[Key]) -> list[Prop
         and proposal.gain.is_positive
         and proposal.raises_coverage
         and (proposal.held_out is None or proposal.held_out.gain > 0)
+        and (proposal.forecast is None or proposal.forecast.coverage.value > 0)
         and same(proposal.topic) not in discarded
     ]
-    return sorted(guesses, key=lambda proposal: (_is_harmful(proposal), -proposal.gain.value))[:1]
+    return sorted(guesses, key=lambda proposal: -proposal.gain.value)[:1]
 
 
 def _is_harmful(proposal: Proposal) -> bool:

@@ -65,7 +65,7 @@ class MistakeAdvice:
         if not known.found:
             return (
                 f"None of {tried} edits of the examples corrects it, by {by}. Change the words of "
-                "the part that is nearest, or look at the label: is it right?"
+                "the part that is nearest, check the label, or look at another mistake."
             )
         count = f"{len(known.found)} of {tried} edits correct it, by {by}"
         if known.found[0].gain > 0:

@@ -278,7 +278,7 @@ class Experiments:
             resumed = resumed if answer == "resume" else None
         if resumed is None:
             require_labels(topic, prompts)
-        with self._store.step("looks at the guardrail …", who=self._who):
+        with self._store.step("reads the guardrail …", who=self._who):
             asked = await self.guardrails.asked(topic, prompts, resumed)
         if asked is None:
             return None

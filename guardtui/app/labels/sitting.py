@@ -308,7 +308,7 @@ class Sitting:
     def _line_of_chosen(self) -> str:
         chosen = sum(given.prompt.why_asked is WhyAsked.CHOSEN for given in self.given)
         left = max(0, self._wanted - chosen)
-        line = "chosen: near the line between both, for the edits; in no audit"
+        line = "chosen: near the line between both labels, for the edits; in no audit"
         if not self._wanted:
             return line
         if not left:

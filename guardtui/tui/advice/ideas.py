@@ -51,7 +51,7 @@ BUDGET = 60.0
 _ENDED = {
     "stopped": "stopped",
     "budget": "the time is used up",
-    "exhausted": "no other edit is worth its cost",
+    "exhausted": "no other is worth trying",
 }
 
 _EXPLAINED = {
@@ -137,11 +137,14 @@ def notes_of(ideas: Ideas) -> list[str]:
     result = ideas.result
     if result is None:
         return list(ideas.notes)
+    gain = (
+        f" Each gain was measured on prompts that had no part in choosing the edit, and has an "
+        f"interval of {CONFIDENCE:.0%}; it is likely if they confirm it, else a guess."
+    )
     return [
         f"{count_text(result.measured, 'definition')} tried by the engine "
-        f"({_ENDED[result.ended]}), on {result.before.total} prompts: {result.rows.source}. Each "
-        f"gain is that on prompts without a part in the choice, with its {CONFIDENCE:.0%} "
-        "interval; likely if they confirm it, else a guess.",
+        f"({_ENDED[result.ended]}), on {result.before.total} prompts: {result.rows.source}."
+        f"{gain if any(idea.proposal for idea in ideas.ranked) else ''}",
         *result.rows.notes,
         *ideas.notes,
     ]

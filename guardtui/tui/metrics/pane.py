@@ -188,7 +188,7 @@ def shown_rates(shown: Dashboard) -> Mapping[str, ShownRate]:
             change = None if comparison is None else comparison.deltas[name]
             note = "" if name != "coverage" else "on new prompts"
             if note and chosen_caution(shown.state.prompts):
-                note = "on prompts like these"
+                note = "on such prompts"
             interval = intervals.get(name)
             about = shown.evaluation.is_of_a_part
             rates[name] = ShownRate(value, about, change, interval, note if interval else "")
@@ -291,7 +291,7 @@ def _mistakes(shown: Dashboard) -> Text:
     for count, what in ((metrics.open, "open"), (metrics.errors, "failed")):
         if count:
             line.append(f" · {count} {what}", "bold $text-warning")
-    if waiting := len(shown.state.prompts.waiting):
+    if (waiting := len(shown.state.prompts.waiting)) and not metrics.open:
         line.append(f" · {waiting} unlabelled", "$text-muted")
     if any(one.code == "contradictory-label" for one in shown.state.prompts.findings):
         line.append(" · ⚠ contradictory labels", "$text-warning")

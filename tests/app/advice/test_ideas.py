@@ -246,6 +246,16 @@ def test_an_edit_that_the_forecast_rejects_comes_last(tmp_path: Path) -> None:
     assert "forecast of prod: −0.100 (−0.200 to −0.010)" in found.ranked[1].line
 
 
+def test_a_guess_that_the_forecast_denies_is_not_offered(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    denied = ForecastChange("prod", RateEstimate(-0.066, -0.15, 0.01), 0.2)
+    guess = replace(proposal(bench.topic, -0.02), forecast=denied)
+    other = proposal(bench.topic, -0.025)
+    assert steps_of(bench, result(bench.topic, guess)).ranked == ()
+    found = steps_of(bench, result(bench.topic, guess, other))
+    assert [step.proposal for step in found.ranked] == [other]
+
+
 # --- kept up to date ------------------------------------------------------------------------
 
 
@@ -606,7 +616,9 @@ def test_an_edit_that_raises_coverage_nowhere_is_not_offered(tmp_path: Path) -> 
 def test_where_nothing_is_sure_to_help_the_mistakes_are_looked_at() -> None:
     idea = mistake_step(3, "Nothing measured helps: 9 definitions tried")
     assert idea.line == "Look at a mistake, and what would fix it: no edit is sure to help yet"
-    assert idea.detail.startswith("Nothing measured helps: 9 definitions tried. Of 3 mistakes")
+    assert idea.detail.startswith(
+        "Nothing measured helps: 9 definitions tried. For each mistake (3 now)"
+    )
 
 
 def test_so_many_labels_do_halve_the_error_of_a_gain(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ async def test_alternatives_are_listed_and_can_be_taken(sample: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, IdeasPage))
         shown = " ".join(frame(app).replace("│", " ").split())
         assert "definitions tried by the engine" in shown
-        assert "on prompts without a part in the choice" in shown
+        assert "on prompts that had no part in choosing the edit" in shown
         assert re.search(r"best guess \+0\.\d{3}", shown)
         await pilot.press("enter")
         await previewed(pilot, app)

@@ -267,7 +267,7 @@ def test_experiments_on_a_definition_are_in_its_details(topic_path: Path) -> Non
         entry_details(entry, (), None, [record]).plain for entry in history(iterations, [])
     )
     assert first.endswith(
-        "\nexperiment of 1 candidate: a candidate is proven better, 1 is kept; 1200 calls"
+        "\nexperiment of 1 candidate: a candidate is proven better, 1 is kept; 1,200 calls"
     )
     assert "experiment" not in second
 

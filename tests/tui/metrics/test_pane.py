@@ -253,7 +253,7 @@ def test_prompts_that_wait_for_a_label_are_counted_beside_the_figures() -> None:
     assert lines_of(shown)[2] == "9 missed · 0 wrongly stopped · 37 unlabelled"
 
 
-@pytest.mark.parametrize(("chosen", "where"), [(0, "new prompts"), (1, "prompts like these")])
+@pytest.mark.parametrize(("chosen", "where"), [(0, "new prompts"), (1, "such prompts")])
 def test_an_interval_says_that_chosen_prompts_make_the_set_harder(chosen: int, where: str) -> None:
     shown = dashboard(evaluated(50, 50, 9))
     prompts = replace(PROMPTS, chosen=chosen)
