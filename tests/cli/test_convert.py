@@ -247,4 +247,4 @@ def test_sheet_of_a_workbook_is_converted(sources: Path, run: Run) -> None:
     assert "existing: Cover, Set" in run("convert", "book.xlsx", "--sheet", "None").err
     evaluated = run("eval", "topic.yaml", "--prompts", "book.xlsx", "--sheet", "Set")
     assert evaluated.code == 0
-    assert "2 prompts" in evaluated.out
+    assert "1 of 1 prompt is missed and 0 of 1 wrongly stopped" in evaluated.out

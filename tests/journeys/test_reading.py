@@ -161,7 +161,7 @@ async def test_help_and_menu_lead_to_every_action(author: Author) -> None:
         .presses("ctrl+@")
         .sees("Menu")
         .presses("k")
-        .is_told("No changes since")
+        .sees("Keep: No changes since")
     )
 
 

@@ -170,6 +170,7 @@ async def test_footer_and_palette_show_the_keys_in_force(topic_path: Path) -> No
     app = app_with(topic_path, {"screen.keep": "f13"})
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
+        await pilot.press("end", "x")  # without an edit there is nothing to keep
 
         def shown() -> dict[str, str]:
             return {key.action: key.key_display for key in main.query(FooterKey)}
