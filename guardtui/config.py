@@ -158,7 +158,7 @@ class Config:
         choices=("auto", "never"),
     )
     preview_pause = Setting(
-        "Pause before an edit is measured",
+        "Pause before measuring",
         "Time without a key before the definition is evaluated. Use a larger value if typing lags "
         "on a slow machine.",
         30,
