@@ -281,7 +281,8 @@ def test_a_descriptor_is_written_to_and_not_replaced(
     (folder / "log").write_text("before\n")
     assert shell(folder, environment, f"--output {name} >> log").returncode == 0
     lines = (folder / "log").read_text().splitlines()
-    assert (lines[0], lines[3]) == ("before", "topic      Tax advice (block)")
+    assert lines[0] == "before"
+    assert "topic      Tax advice (block)" in lines
     assert (folder / "link").is_symlink()
     done = shell(folder, environment, f"--output {name} | true; exit ${{PIPESTATUS[0]}}")
     assert (done.returncode, done.stderr) == (0, "")
@@ -295,7 +296,7 @@ def test_a_closed_standard_output_fails_before_the_scan(
         done = shell(folder, environment, f"{rest} --prompts gone.csv >&-")
         assert (done.returncode, "standard output is closed" in done.stderr) == (2, True)
     assert shell(folder, environment, "--output out.txt >&-").returncode == 0
-    assert (folder / "out.txt").read_text().startswith("Measured by the embedded engine ")
+    assert ", measured by the embedded engine " in (folder / "out.txt").read_text().split(".")[0]
 
 
 @pytest.mark.process
