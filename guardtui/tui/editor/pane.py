@@ -242,9 +242,15 @@ class TopicEditor(VerticalScroll, can_focus=False):
             self.call_after_refresh(self._keep_in_sight)
 
     async def _keep_in_sight(self) -> None:
-        """Scroll as little as possible to show the focused field, and its difference if it fits."""
+        """Scroll as little as possible to show the focused field, and its difference if it fits.
+
+        Without a focused field, show the first difference.
+        """
         focused = self.screen.focused
         if focused not in self._fields and focused is not self._intent:
+            shown = [difference for difference in self._differences.values() if difference.display]
+            if shown:  # the pane may be too low for all fields
+                shown[0].scroll_visible(animate=False)
             return
         # The screen scrolls to the top of a focused widget; its animation must not go on.
         await self.stop_animation("scroll_y", complete=False)
