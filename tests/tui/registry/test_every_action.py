@@ -139,6 +139,11 @@ async def mistakes(stage: Stage) -> None:
     await stage.rest()
 
 
+async def on_a_mistake(stage: Stage) -> None:
+    await mistakes(stage)
+    await stage.pilot.press("home")
+
+
 async def below_the_first(stage: Stage) -> None:
     first = cursor(stage)
     await stage.pilot.press("down")
@@ -204,7 +209,7 @@ CASES: dict[str, Case] = {
     "take_idea": tells("i in the results adds a prompt"),
     "open_ideas": opens(IdeasPage),
     "preview_idea": tells("i in the results adds a prompt"),
-    "explain_mistake": opens(MistakePage),
+    "explain_mistake": opens(MistakePage, on_a_mistake),
     "ideas": opens(IdeasPage),
     "keep": opens(ConfirmDialog, broken_from_afar),
     "discard": Case(lambda stage: len(stage.main.services.session.iterations), prepare=edited),
@@ -340,7 +345,7 @@ async def play(stage: Stage, action: Action, way: str) -> str:
         command = next(one for one in commands if one.title == action.title)
         screen.call_later(command.callback)
     else:
-        if way.startswith(LETTER):
+        if way.startswith(LETTER) and action.scope is not NEXT:
             stage.app.screen.query_one(FrameTable).focus()
             await stage.pilot.pause()
         await stage.pilot.press(way.removeprefix(LETTER))
@@ -354,7 +359,7 @@ async def play(stage: Stage, action: Action, way: str) -> str:
     return f"{before!r} is {case.look(stage)!r} then; told: {stage.told}"
 
 
-def mistakes(folder: Path, ways: list[tuple[Action, str]]) -> dict[str, str]:
+def failures(folder: Path, ways: list[tuple[Action, str]]) -> dict[str, str]:
     """Play actions in one app; what is wrong with them, by name and way."""
     found: dict[str, str] = {}
 
@@ -374,7 +379,7 @@ def mistakes(folder: Path, ways: list[tuple[Action, str]]) -> dict[str, str]:
 
 @pytest.mark.exhaustive
 def test_every_action_does_what_it_says_by_its_first_key(tmp_path: Path) -> None:
-    assert mistakes(tmp_path, [one for one in WAYS if one[1] == way_of(one[0])]) == {}
+    assert failures(tmp_path, [one for one in WAYS if one[1] == way_of(one[0])]) == {}
 
 
 @pytest.mark.exhaustive
@@ -383,7 +388,7 @@ def test_every_action_does_what_it_says_by_its_other_keys_and_the_palette(
     tmp_path: Path, half: int
 ) -> None:
     others = [one for one in WAYS if one[1] != way_of(one[0])]
-    assert mistakes(tmp_path, others[half::2]) == {}
+    assert failures(tmp_path, others[half::2]) == {}
 
 
 def test_no_case_is_left_over() -> None:
