@@ -345,7 +345,7 @@ async def play(stage: Stage, action: Action, way: str) -> str:
         command = next(one for one in commands if one.title == action.title)
         screen.call_later(command.callback)
     else:
-        if way.startswith(LETTER) and action.scope is not NEXT:
+        if way.startswith(LETTER) and action.scope != NEXT:
             stage.app.screen.query_one(FrameTable).focus()
             await stage.pilot.pause()
         await stage.pilot.press(way.removeprefix(LETTER))
