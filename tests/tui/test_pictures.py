@@ -120,6 +120,7 @@ async def edited(pilot: Pilot[int], main: MainScreen, words: str) -> None:
     field.insert(words, field.document.end)
     await until(pilot, lambda: main.services.session.topic.description == wanted)
     main.panes.results.table.focus()
+    await pilot.pause()  # the field leaves its cursor
     await rested(pilot, main)
 
 
