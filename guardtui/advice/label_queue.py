@@ -150,7 +150,7 @@ class LabelQueue:
         self._audited.append(_Answer(row, belongs, not known))
 
     def choose(self, row: int, belongs: bool) -> None:
-        """Take the label of a chosen prompt: it is asked no more, and in no estimate.
+        """Add the label of a chosen prompt, which is not asked again and is in no estimate.
 
         If the audit draws it later, it counts there with its chance.
         """
@@ -173,7 +173,7 @@ class LabelQueue:
         return None
 
     def next_audited(self, pending: Collection[int] = ()) -> Question | None:
-        """Return the next prompt of the audit; None if there is none.
+        """Return the next prompt of the audit, or None.
 
         `pending` are rows that the audit has drawn for other people who have not answered yet.
         Prompts that are drawn and have a label as chosen ones are taken with that and not asked.
@@ -186,7 +186,7 @@ class LabelQueue:
             self.audit(question.row, self._chosen[question.row], known=True)
 
     def next_chosen(self, cut: float) -> Question | None:
-        """Return the unlabelled prompt whose label teaches most; None if there is none.
+        """Return the unlabelled prompt whose label teaches most, or None.
 
         That is one near the operating point `cut`, a score, as unlike the labelled ones as
         possible; on the side of it that has fewer chosen prompts.
@@ -219,7 +219,7 @@ class LabelQueue:
 
     @property
     def line(self) -> str:
-        """What the next labels are for, and when to stop."""
+        """The purpose of the next labels, and when to stop."""
         if not self.is_estimated:
             missing = min(self._first, len(self._scores) - len(self._aside)) - self.audited
             return f"{count_text(missing, 'more label')} until the first estimate"
@@ -266,8 +266,9 @@ class LabelQueue:
             if self._aside:
                 strata = strata.copy()
                 strata[list(self._aside)] = -1
-            answers = [one for one in self._audited[:labels] if one.row not in self._aside]
-            rows, belong = [one.row for one in answers], [one.belongs for one in answers]
+            answers = [answer for answer in self._audited[:labels] if answer.row not in self._aside]
+            rows = [answer.row for answer in answers]
+            belong = [answer.belongs for answer in answers]
             self._counted = labels, count_labels(strata, rows, belong, self._matches)
         return self._counted[1]
 
@@ -275,13 +276,13 @@ class LabelQueue:
         """Return the strata with some of their own for prompts that had none."""
         new = strata < 0
         strata = strata.copy()
-        strata[new] = score_strata(self._scores[new], [one[new] for one in self._matches])
+        strata[new] = score_strata(self._scores[new], [matches[new] for matches in self._matches])
         strata[new] += strata[~new].max(initial=-1) + 1
         return strata
 
     def _draw(self, pending: Collection[int]) -> Question | None:
         free = np.ones(len(self.strata), bool)
-        free[[one.row for one in self._audited]] = False
+        free[[answer.row for answer in self._audited]] = False
         free[[*self._aside, *pending]] = False
         count = int(self.strata.max(initial=-1)) + 1
         remaining = np.bincount(self.strata[free], minlength=count)
