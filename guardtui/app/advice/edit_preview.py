@@ -24,7 +24,7 @@ from guardtui.forecast.forecaster import Forecast
 from guardtui.session.profile_scans import WithCompanions
 
 EDITED_MEANWHILE = "The definition was edited meanwhile: ask again."
-"""What is said instead of figures and edits of a definition that is no longer in the editor."""
+"""Message in place of figures and edits of a definition that is no longer in the editor."""
 
 RATES = ("coverage", "true_positive_rate", "true_negative_rate")
 
@@ -71,7 +71,7 @@ class EditPreview:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What the screen will show, in sentences: rates, fixes and regressions, what leaves."""
+        """Sentences on what the screen will show: rates, fixes, regressions, removed prompts."""
         sides, about = self.rates, "" if self.forecasts is None else "≈"
         rates = "   ".join(
             f"{RATE_TITLES[name]} " + " → ".join(about + rate_text(side[name]) for side in sides)

@@ -93,7 +93,7 @@ class Ideas:
 
     @property
     def next_step(self) -> str:
-        """The first idea with its figures, or why there is none: the next step of the author."""
+        """The author's next step: the first idea with its figures, or why no idea is offered."""
         return self.note if self.best is None else self.best.line
 
     @property

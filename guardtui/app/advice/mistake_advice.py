@@ -52,7 +52,7 @@ class MistakeAdvice:
 
     @property
     def outcome(self) -> str:
-        """What the edits that were tried can do, in sentences."""
+        """Sentences on the effect of the edits that were tried."""
         known, tried = self.corrections, self.corrections.tried
         by = "the engine"
         if self.settings.kind != ENGINE:
