@@ -82,7 +82,7 @@ def command(
     """List errors and warnings on a definition and its prompts.
 
     Errors are violated limits and invalid prompts. Warnings are doubtful prompts and known
-    weaknesses of definitions, with the coverage that the embedded engine measures without the
+    weaknesses of definitions, with the coverage that the engine measures without the
     weakness. Near-duplicates, and prompts near which another label would teach most, follow.
     Without --prompts, any number of topic files is checked by their texts alone, each
     with all of its topics.
@@ -174,7 +174,7 @@ def _measured(
     engine: LocalScanner,
     agreed: Topic | None,
 ) -> list[Remark]:
-    """Return findings on prompts and advice on a definition, by the embedded engine."""
+    """Return findings on prompts and advice on a definition, by the engine."""
     remarks = []
     if agreed is None:
         problem = str(disagreement(file, prompts))
