@@ -107,11 +107,17 @@ class PlainCommands:
 
     async def undo(self, _: str) -> None:
         """Undo the last edit."""
-        await self._edited(self._services.editing.undo(), "Undone")
+        await self._stepped(self._services.editing.undo, "Undone")
 
     async def redo(self, _: str) -> None:
         """Redo an undone edit."""
-        await self._edited(self._services.editing.redo(), "Redone")
+        await self._stepped(self._services.editing.redo, "Redone")
+
+    async def _stepped(self, step: Callable[[], tuple[str, ...]], verb: str) -> None:
+        before = self._services.state.topic
+        changes = step()
+        await self._services.sync.follow(before)
+        await self._edited(changes, verb)
 
     # --- what is known of it --------------------------------------------------------------
 
