@@ -117,7 +117,7 @@ def _is_file(output: Path | None) -> TypeGuard[Path]:
 
 def _require_stdout() -> None:
     if sys.stdout is None:  # closed by the caller
-        raise InputError("standard output is closed\n  name a file with --output")
+        raise InputError("standard output is closed\n  open it, or redirect it to a file: > FILE")
 
 
 def forget_stdout() -> None:
