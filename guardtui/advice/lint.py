@@ -158,8 +158,7 @@ def _measured(
     contradicted = {item.field for item in advice if item.code == "contradiction"}
     near = _near_negatives(engine, topic, given, vectors, stopped)
     advice = [*advice, *(item for item in near if item.field not in contradicted)]
-    bare = topic.model_copy(update={"description": ""})
-    parts = [topic.model_copy(update={"examples": ()}), Topic(examples=topic.examples), bare]
+    parts = [topic.model_copy(update={"examples": ()}), Topic(examples=topic.examples)]
     remedies = [item.remedy for item in advice if item.remedy is not None]
     remedies += [remedy for pair in twins for remedy in pair.remedies]
     topics = list(dict.fromkeys([topic, *parts, *remedies]))
@@ -191,7 +190,11 @@ def _measured(
     effects += by_field.values()
     if topic.description.strip() and given:
         weight = _removal(topic, expected, matches[parts[0]], matches[parts[1]])
-        if (weight.change or 0) > 0 and _surely_better(weight):
+        weak = (weight.change or 0) > 0 and _surely_better(weight)
+        # Only then: the name alone is a text that no cache has.
+        bare = topic.model_copy(update={"description": ""})
+        if weak and (named := engine.verdicts([bare], stopped)) is not None:
+            matches[bare] = named[0]
             message = (
                 "the description carries less than its examples: coverage "
                 f"{rate_text(weight.before.coverage)} by it and the name alone, "
