@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from guardtui.cli.check import command as check
+from guardtui.cli.check.command import command as check
 from guardtui.cli.eval.command import command as evaluate
 
 PAGE = Path(__file__).parents[1] / "docs" / "pages" / "prompt_set.md"
