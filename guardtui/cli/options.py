@@ -25,6 +25,17 @@ else:  # older versions of click do not have it generic
     _WantedType = click.ParamType
 
 
+class ListingGroup(click.Group):
+    """A group of commands on a topic whose word `list` may be left out."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and Path(args[0]).is_file():
+            args = ["list", *args]
+        return super().resolve_command(ctx, args)
+
+
 def exits(codes: Mapping[Exit, str]) -> Callable[[Function], Function]:
     """Add to the help of a command what exit codes mean for it; `exits_of` returns them."""
     general = {code: code.meaning for code in (Exit.DONE, Exit.BAD_INPUT, Exit.INTERRUPTED)}
