@@ -13,6 +13,7 @@ from guardtui.advice.lint import lint
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.app.advice.engine_findings import engine_findings
 from guardtui.cli import diagnostics
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit, defused
 from guardtui.cli.inputs import path_from_here
 from guardtui.cli.operating_point import settled_engine, show_progress
@@ -40,7 +41,17 @@ from guardtui.scanners.local.scanner import LocalScanner
 _FORMATS = ("table", "json", "sarif")
 
 
-@click.command("check")
+@click.command(
+    "check",
+    cls=Command,
+    examples=(
+        ("guardtui check tax.yaml --prompts tax.csv", "A definition and its prompts"),
+        (
+            "guardtui check topics/one.yaml topics/two.yaml --strict",
+            "Definitions alone; advice fails too",
+        ),
+    ),
+)
 @click.argument("topics", type=FILE, nargs=-1, required=True, metavar="TOPIC…")
 @click.option(
     "--prompts",

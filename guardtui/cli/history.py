@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.cli.command_help import Group
 from guardtui.cli.diagnostics import Exit, note, warn
 from guardtui.cli.guardrail_options import Function
 from guardtui.cli.options import FILE, exits
@@ -52,7 +53,15 @@ class _IterationNumber(click.IntRange):
         return int(super().convert(value, param, ctx))
 
 
-@click.group("history")
+@click.group(
+    "history",
+    cls=Group,
+    examples=(
+        ("guardtui history list tax.yaml", "All iterations"),
+        ("guardtui history keep tax.yaml", "Keep the newest one"),
+        ("guardtui history restore 2 tax.yaml", "Write the definition of #2 into the file"),
+    ),
+)
 def command() -> None:
     """List the iterations of a topic's session; keep, discard, restore and pin them.
 

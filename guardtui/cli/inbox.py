@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from guardtui.cli.command_help import Group
 from guardtui.cli.diagnostics import note, progress, warn
 from guardtui.cli.guardrail_options import Function, set_option
 from guardtui.cli.options import FILE, writer_option
@@ -28,7 +29,14 @@ _PRIVATE = "may hold personal data: only you can read it, and nothing is sent an
 _STATES = ("true", "false", "set-aside", "unlabelled")
 
 
-@click.group("inbox")
+@click.group(
+    "inbox",
+    cls=Group,
+    examples=(
+        ("guardtui inbox add prod.log --topic tax.yaml", "Collect the prompts of a log"),
+        ("guardtui inbox list tax.yaml", "What waits for a label"),
+    ),
+)
 def command() -> None:
     """Collect prompts from logs, and label them.
 
