@@ -6,7 +6,6 @@ import functools
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,25 +24,15 @@ else:  # older versions of click do not have it generic
     _WantedType = click.ParamType
 
 
-class ListingGroup(click.Group):
-    """A group of commands on a topic whose word `list` may be left out."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.commands and Path(args[0]).is_file():
-            args = ["list", *args]
-        return super().resolve_command(ctx, args)
+def general_exits() -> dict[Exit, str]:
+    """Return the exit codes that every command has."""
+    return {code: code.meaning for code in (Exit.DONE, Exit.BAD_INPUT, Exit.INTERRUPTED)}
 
 
 def exits(codes: Mapping[Exit, str]) -> Callable[[Function], Function]:
-    """Add to the help of a command what exit codes mean for it; `exits_of` returns them."""
-    general = {code: code.meaning for code in (Exit.DONE, Exit.BAD_INPUT, Exit.INTERRUPTED)}
-    every = sorted({**general, **codes}.items())
-    listed = " ".join(f"{int(code)}: {meaning}." for code, meaning in every)
+    """Give a command what exit codes mean for it, for its help; `exits_of` returns them."""
 
     def add(function: Function) -> Function:
-        function.__doc__ = f"{cleandoc(function.__doc__ or '')}\n\nExit code {listed}"
         vars(function)["exits"] = codes
         return function
 
