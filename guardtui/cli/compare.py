@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from guardtui.cli import diagnostics
+from guardtui.cli.command_help import Command
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.inputs import say_findings
@@ -39,7 +40,18 @@ from guardtui.session.evaluation_refs import (
 )
 
 
-@click.command("compare")
+@click.command(
+    "compare",
+    cls=Command,
+    examples=(
+        ("guardtui compare main.json branch.json", "Two reports"),
+        ("guardtui compare tax.yaml@3 tax.yaml@last", "Two iterations of a session"),
+        (
+            "guardtui compare main.yaml branch.yaml --prompts tax.csv",
+            "Two topic files, by the engine",
+        ),
+    ),
+)
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @format_option("table", without=("tsv",))

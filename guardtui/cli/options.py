@@ -6,7 +6,6 @@ import functools
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +24,15 @@ else:  # older versions of click do not have it generic
     _WantedType = click.ParamType
 
 
+def general_exits() -> dict[Exit, str]:
+    """Return the exit codes that every command has."""
+    return {code: code.meaning for code in (Exit.DONE, Exit.BAD_INPUT, Exit.INTERRUPTED)}
+
+
 def exits(codes: Mapping[Exit, str]) -> Callable[[Function], Function]:
-    """Add to the help of a command what exit codes mean for it; `exits_of` returns them."""
-    general = {code: code.meaning for code in (Exit.DONE, Exit.BAD_INPUT, Exit.INTERRUPTED)}
-    every = sorted({**general, **codes}.items())
-    listed = " ".join(f"{int(code)}: {meaning}." for code, meaning in every)
+    """Give a command what exit codes mean for it, for its help; `exits_of` returns them."""
 
     def add(function: Function) -> Function:
-        function.__doc__ = f"{cleandoc(function.__doc__ or '')}\n\nExit code {listed}"
         vars(function)["exits"] = codes
         return function
 

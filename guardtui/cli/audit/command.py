@@ -11,6 +11,7 @@ import click
 
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.audit.inputs import AuditInputs, AuditTopic
+from guardtui.cli.command_help import Command
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Result, State, coverage_gate, exit_code, summary
@@ -43,7 +44,14 @@ _FINDINGS = 3  # of one prompt set, listed one by one
 _NAME_CHARACTERS = 60
 
 
-@click.command("audit")
+@click.command(
+    "audit",
+    cls=Command,
+    examples=(
+        ("guardtui audit topics/ --max-conflicts 0", "All topics of a folder"),
+        ("guardtui audit tax.yaml harm.yaml --min-coverage 0.8", "Two topics, with a gate"),
+    ),
+)
 @click.argument("topics", type=FILE, nargs=-1, required=True, metavar="TOPIC|FOLDER|PROFILE…")
 @click.option(
     "--prompts",

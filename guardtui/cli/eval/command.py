@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.expressions import epoch_options, own_metric_option, parse_epochs, plugin_option
 from guardtui.cli.gates import Gates, gate_options, gates_of
@@ -147,7 +148,22 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
             )
 
 
-@click.command("eval")
+@click.command(
+    "eval",
+    cls=Command,
+    examples=(
+        ("guardtui eval tax.yaml --prompts tax.csv", "A table of the rates and the mistakes"),
+        (
+            "guardtui eval tax.yaml --prompts tax.csv --min-coverage 0.8 -o report.html",
+            "A gate for CI, with a report",
+        ),
+        (
+            "guardtui eval tax.yaml --prompts tax.csv --baseline last --max-regressions 0",
+            "No prompt may get worse",
+        ),
+        ("guardtui eval tax.yaml --prompts tax.csv --guardrail airs:prod", "Ask AIRS"),
+    ),
+)
 @click.argument("topic", type=FILE)
 @prompts_option
 @reading_options
