@@ -38,8 +38,8 @@ from guardtui.app.scan.run import UNDER_WAY, Scans
 from guardtui.app.state import AppState, with_session
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import (
+    BUILT_IN,
     FITTED,
-    SHIPPED,
     Wanted,
     require_classes,
 )
@@ -79,7 +79,7 @@ class Services:
         by default it is fitted to the labels at each definition.
         """
         self._resumed, self._threshold = resumed, threshold
-        if threshold != SHIPPED and scanner.threshold[0] is None:
+        if threshold != BUILT_IN and scanner.threshold[0] is None:
             scanner.use_threshold(FITTED)
         context = Context.of(workspace, scanner, author, jobs)
         self.workspace, self.session = workspace, workspace.session

@@ -156,7 +156,7 @@ class Decisions:
             self._author.notify(f"Kept as #{number} and saved to {file}")
 
     async def keep_measured(self, evaluation: Evaluation) -> None:
-        """Record the current definition, which an experiment has proven better, as kept.
+        """Record the current definition, which an experiment has shown to be better, as kept.
 
         It is saved to the topic file. Raises StoreError.
         """

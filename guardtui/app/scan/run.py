@@ -180,7 +180,7 @@ class Scans:
             )
             return
         forecasting.wanted = shown is None
-        name = "a forecast" if forecasting.wanted else "the embedded engine's own view"
+        name = "a forecast" if forecasting.wanted else "the engine's figures"
         self._author.notify(f"Shown while you edit: {name}.")
         self._preview.request()
 

@@ -133,7 +133,7 @@ async def test_the_engines_own_view_is_one_key_away_and_can_be_kept(topic_path: 
     assert state.forecast is None
     assert state.evaluation is not None
     assert state.evaluation.settings.kind == "engine"
-    assert loop.author.messages[-1] == "Shown while you edit: the embedded engine's own view."
+    assert loop.author.messages[-1] == "Shown while you edit: the engine's figures."
     loop.services.scans.swap_preview()
     assert (await loop.settle()).forecast is not None
     loop.services.scans.swap_preview()
