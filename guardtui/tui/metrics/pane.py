@@ -96,7 +96,7 @@ def badge_text(state: AppState) -> str:
 
 
 def badge_style(settings: ScannerSettings) -> str:
-    """Return the style of the badge: embedded engine, forecast or guardrail."""
+    """Return the style of the badge: engine, forecast or guardrail."""
     styles = {ENGINE: "bold", FORECAST: "bold $text-accent"}
     return styles.get(settings.kind, "bold $text-success")
 
