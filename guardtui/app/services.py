@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from guardtui.advice.judgement import Judgement, judge
 from guardtui.app.advice.edit_preview import EditPreviews
@@ -212,8 +213,8 @@ class Services:
         if evaluation is None:
             return False
         with problems_shown(self.author):
-            iteration = await asyncio.to_thread(workspace.write, evaluation, Decision.KEEP)
-            self.session.record(iteration)
+            write = partial(workspace.write, evaluation, Decision.KEEP, first=True)
+            self.session.record(await asyncio.to_thread(write))
             self.store.publish(with_session(self.state, workspace))
         return True
 

@@ -180,11 +180,14 @@ class Decisions:
             question = Confirm(f"{objection} Discard anyway?", "Discard", "Cancel")
             if not await self._author.ask(question):
                 return
+        iteration = None
         with problems_shown(self._author):
             iteration = await self._write_discarded(evaluation)
             self._session.restore_best()
             self._author.notify(f"Discarded as #{iteration.number}; back to #{best.number}")
             await self._sync.follow(evaluation.topic)
+        if iteration is None:
+            return
         if plateau := plateau_text(self._session):
             self._author.notify(plateau, severity="warning", seconds=PLATEAU_TIME)
         self._decided()
