@@ -16,10 +16,11 @@ from guardtui.domain import comparison
 from guardtui.domain.errors import GuardtuiError as GuardtuiError
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import rate_text, threshold_text
+from guardtui.domain.findings import Finding, Severity
 from guardtui.domain.metrics import RATES
 from guardtui.domain.operating_point import FITTED, SHIPPED, OperatingPointError, require_classes
-from guardtui.domain.prompts import Finding, PromptSetError, Severity
 from guardtui.domain.prompts import PromptSet as PromptSet
+from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.significance import observed_changes
 from guardtui.domain.topic import Intent
 from guardtui.domain.topic import Topic as Topic

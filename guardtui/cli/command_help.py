@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -103,6 +104,17 @@ class Group(Command, click.Group):
             "Commands",
             [(name, found.get_short_help_str(_WHOLE)) for name, found in commands if found],
         )
+
+
+class ListingGroup(Group):
+    """A group of commands on a topic whose word `list` may be left out."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands and Path(args[0]).is_file():
+            args = ["list", *args]
+        return super().resolve_command(ctx, args)
 
 
 _WHOLE = 1000

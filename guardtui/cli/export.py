@@ -11,8 +11,8 @@ import click
 from guardtui.cli.command_help import Command
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
-from guardtui.cli.inputs import path_from_here
 from guardtui.cli.options import FILE, reading_words
+from guardtui.cli.output import path_from_here
 from guardtui.cli.output_options import (
     check_outputs,
     choose,

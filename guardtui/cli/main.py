@@ -24,7 +24,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Write": {
         "open": ("open", "Open the app on a topic; 'guardtui TOPIC' does the same."),
         "new": ("new", "Create a topic file and its first prompts."),
-        "check": ("check", "Check a definition and its labelled prompts."),
+        "check": ("check.command", "Check a definition and its labelled prompts."),
         "refine": ("refine.command", "Search for edits of a topic that raise its coverage."),
         "inbox": ("inbox", "Collect prompts from logs, and label them."),
     },

@@ -111,8 +111,10 @@ def command(*, plain: bool, **values: Any) -> int:
     """
     start = prepared(**values)
     if plain:
+        from guardtui.cli.output import check_output
         from guardtui.cli.plain.run import run_plain
 
+        check_output(None)
         return start(run_plain)
     if os.environ.get("TEXTUAL_DRIVER") != WEB_DRIVER:
         require_terminal()

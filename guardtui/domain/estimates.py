@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.distributions import log_choose
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.statistics import CONFIDENCE
 from guardtui.domain.verdicts import Outcome, Triggered, is_answered, is_correct
@@ -257,20 +258,9 @@ def most_differing(differing: int, compared: int, waiting: int, tail: float) -> 
 
 def _at_most(count: int, drawn: int, marked: int, total: int) -> float:
     """Return P(X ≤ count), X hypergeometric: `marked` of `total` rows differ, `drawn` drawn."""
-    from scipy import special
-
-    hits = np.arange(max(0, drawn - (total - marked)), count + 1, dtype=np.float64)
-
-    def log_choose(whole: int, part: NDArray[np.float64]) -> NDArray[np.float64]:
-        logs: NDArray[np.float64] = (
-            special.gammaln(whole + 1.0)
-            - special.gammaln(part + 1.0)
-            - special.gammaln(whole - part + 1.0)
-        )
-        return logs
-
+    hits = np.arange(max(0, drawn - (total - marked)), count + 1)
     log_ways = log_choose(marked, hits) + log_choose(total - marked, drawn - hits)
-    return float(np.exp(log_ways - log_choose(total, np.array([drawn], np.float64))).sum())
+    return float(np.exp(log_ways - log_choose(total, drawn)).sum())
 
 
 def _same_shape(codes: NDArray[np.int8], other: NDArray[np.bool_] | NDArray[np.int8]) -> None:

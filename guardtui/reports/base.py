@@ -16,7 +16,7 @@ from guardtui.domain.document import Foreign, Phrase
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts, given_examples
+from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts
 from guardtui.domain.figures import UNDEFINED, change_text
 from guardtui.domain.forecast_record import CheckedCoverage, ForecastBefore
 from guardtui.domain.guardrail import ScannerSettings
@@ -33,7 +33,7 @@ from guardtui.domain.prompts import (
 )
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.statistics import rate_errors
-from guardtui.domain.topic import Topic
+from guardtui.domain.topic import Topic, given_examples
 from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
 from guardtui.session.session import Iteration, Recorder

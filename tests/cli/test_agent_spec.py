@@ -37,6 +37,7 @@ def test_every_command_is_described(spec: dict[str, Any]) -> None:
 def test_options_have_names_types_choices_and_bounds(spec: dict[str, Any]) -> None:
     described = {one["command"]: one for one in spec["commands"]}
     assert described["history restore"]["arguments"] == [
+        {"names": ["topic"], "type": "path", "required": True},
         {
             "names": ["number"],
             "type": "integer range",
@@ -44,7 +45,6 @@ def test_options_have_names_types_choices_and_bounds(spec: dict[str, Any]) -> No
             "least": 0,
             "required": True,
         },
-        {"names": ["topic"], "type": "path", "required": True},
     ]
     options = {one["names"][0]: one for one in described["eval"]["options"]}
     assert options["--prompts"]["required"]

@@ -120,8 +120,8 @@ def test_prompts_with_a_verdict_in_a_log_are_not_asked_again(cloud: Cloud, run: 
     cloud.apply()
     rows = [{"prompt": text, "triggered": True} for text in (*POSITIVE, "more on tax")]
     (cloud.folder / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    on = ("--topic", "topic.yaml", "--prompts", "prompts.csv")
-    added = run("inbox", "add", "log.jsonl", *on, "--guardrail", "airs:sandbox", **cloud.all)
+    on = ("--prompts", "prompts.csv", "--guardrail", "airs:sandbox")
+    added = run("inbox", "add", "topic.yaml", "log.jsonl", *on, **cloud.all)
     assert f"recorded as #0, from the log: {len(POSITIVE)} of {COUNT} prompts" in added.err
     done = run(*NAMED, "--format", "csv", **cloud.all)
     assert (done.code, cloud.prompts["asked"]["total"]) == (0, len(NEGATIVE))

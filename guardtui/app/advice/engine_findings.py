@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from guardtui.advice.near_misses import near_miss_finding
 from guardtui.advice.unknown_languages import unknown_language_finding
-from guardtui.domain.prompts import Finding, PromptSet
+from guardtui.domain.findings import Finding
+from guardtui.domain.prompts import PromptSet
 from guardtui.scanners.local.scanner import LocalScanner
 
 

@@ -68,7 +68,7 @@ _SHOWN = 100  # characters of a prompt
 
 
 _FROM_INBOX = "The queue of the inbox has the prompts most like them first."
-_FROM_LOGS = "Prompts like them are in your logs: 'guardtui inbox add LOG' takes them in."
+_FROM_LOGS = "Prompts like them are in your logs: 'guardtui inbox add TOPIC LOG' takes them in."
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,12 @@ from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Key, SearchResult
 from guardtui.app.scan.plan import usual_goal
-from guardtui.domain.example_prompts import named_examples
 from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
-from guardtui.domain.topic import Topic
+from guardtui.domain.topic import Topic, named_examples
 from guardtui.forecast.forecaster import Forecast
 from guardtui.session.scan_order import IN_DOUBT
 

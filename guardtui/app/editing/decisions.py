@@ -183,6 +183,7 @@ class Decisions:
             iteration = await self._write_discarded(evaluation)
             self._session.restore_best()
             self._author.notify(f"Discarded as #{iteration.number}; back to #{best.number}")
+            await self._sync.follow(evaluation.topic)
         if plateau := plateau_text(self._session):
             self._author.notify(plateau, severity="warning", seconds=PLATEAU_TIME)
         self._decided()

@@ -30,6 +30,7 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import spread
 from guardtui.scanners.base import Progress, ScannerError
 from guardtui.scanners.local.embedding import EmbeddedPart, has_parts
+from guardtui.scanners.local.encoder import load_encoder
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.evaluator import Evaluator
 from guardtui.session.profile_scans import WithCompanions
@@ -230,6 +231,7 @@ class Engine:
     def _load(self) -> None:
         """Import and load the slow modules in a thread; quick after the first time."""
         self.scanner.load()
+        load_encoder(self.scanner.encoder_name)
         rate_intervals(Metrics(1, 1, 0, 0), fitted=True)
 
     def evaluate_now(self, topic: Topic, prompts: PromptSet) -> Evaluation:

@@ -16,8 +16,9 @@ from guardtui.cli.diagnostics import InputError, error, note, warn
 from guardtui.cli.eval.command import EvalRequest
 from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.cli.expressions import load_plugins, own_metrics
-from guardtui.cli.inputs import path_from_here, say_blank_texts, say_findings
+from guardtui.cli.inputs import say_blank_texts, say_findings
 from guardtui.cli.options import reading_words
+from guardtui.cli.output import path_from_here
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, page_of, with_variants
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare

@@ -15,9 +15,10 @@ from guardtui.cli import diagnostics
 from guardtui.cli.options import RunOptions
 from guardtui.cli.progress import watched
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.findings import located
 from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit
-from guardtui.domain.prompts import PromptSet, located
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import RemoteScanner, Scanner
 from guardtui.session.companions import ALONE, Companions

@@ -28,7 +28,7 @@ from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_choice, format_for
 from guardtui.cli.score.graders import grader_maker, model_role_option, models_named, roles_of
 from guardtui.domain.figures import count_text
-from guardtui.domain.prompts import located
+from guardtui.domain.findings import located
 from guardtui.files.output_files import OutputSet, load_outputs
 from guardtui.reports.score_document import FORMATS, write_scores
 from guardtui.reports.score_report import ScoreReport

@@ -78,7 +78,7 @@ def similarity_rows(
     After an edit, only the row of the edited text is computed: `out` is then a slice of the rows.
     """
     rows = np.empty((len(text_vectors), len(vectors)), np.float32) if out is None else out
-    matrix = PromptMatrix.empty(len(vectors), vectors.shape[1], english_columns, np.float32)
+    matrix = PromptMatrix.empty(len(vectors), vectors.shape[1], english_columns)
     matrix.put(slice(None), vectors)
     for row, text in zip(rows, text_vectors, strict=True):
         matrix.product(text, row)
@@ -494,7 +494,7 @@ def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
         background = load_background(encoder, folder)
         act = None
         if "act" in constants:
-            file, _ = checked_bytes(folder, f"act-{encoder}.npy")
+            file = checked_bytes(folder, f"act-{encoder}.npy")
             direction = np.load(io.BytesIO(file), allow_pickle=False).astype(np.float32)
             act = Act(
                 direction, float(constants["act"]["middle"]), float(constants["act"]["width"])
@@ -518,6 +518,6 @@ def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
 
 def load_background(encoder: str, folder: Path = WEIGHTS) -> Floats:
     """Return vectors [m, d] of the everyday requests in `background.txt`, by this encoder."""
-    content, _ = checked_bytes(folder, f"background-{encoder}.npy")
+    content = checked_bytes(folder, f"background-{encoder}.npy")
     vectors: Floats = np.load(io.BytesIO(content), allow_pickle=False).astype(np.float32)
     return vectors

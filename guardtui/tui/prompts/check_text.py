@@ -11,7 +11,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from guardtui.domain.figures import count_text, rate_text
-from guardtui.domain.prompts import Finding, PromptSet, Severity
+from guardtui.domain.findings import Finding, Severity
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start, display_text
 
 if TYPE_CHECKING:

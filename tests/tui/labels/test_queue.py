@@ -248,7 +248,7 @@ async def test_an_empty_inbox_says_how_to_fill_it_and_a_log_is_added_from_the_me
     log.write_text("Is my bonus taxed?\nWhere is the bank?\nIs my bonus taxed?\n")
     async with playing(topic_path) as play:
         await play.pilot.press("l")
-        await play.hears("guardtui inbox add LOG")
+        await play.hears("guardtui inbox add TOPIC LOG")
         await play.pilot.press("ctrl+@", "f", "l")
         await until(play.pilot, lambda: isinstance(play.app.screen, AddLogDialog))
         await play.pilot.press("enter")

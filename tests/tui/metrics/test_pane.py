@@ -17,8 +17,9 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.estimates import PartialRates, partial_rates
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import rate_text
-from guardtui.domain.prompts import Finding, build_prompt_set
-from guardtui.domain.prompts import Severity as PromptSeverity
+from guardtui.domain.findings import Finding
+from guardtui.domain.findings import Severity as PromptSeverity
+from guardtui.domain.prompts import build_prompt_set
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
