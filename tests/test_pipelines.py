@@ -23,6 +23,13 @@ def loaded(name: str) -> Any:
     return YAML(typ="safe", pure=True).load((ROOT / name).read_text("utf-8"))
 
 
+def documented(section: str) -> Any:
+    """Return the first YAML block of a section of the page."""
+    page = (ROOT / "docs" / "pages" / "ci.md").read_text("utf-8")
+    block = page.partition(f"\n## {section}\n")[2].partition("```yaml\n")[2].partition("```")[0]
+    return YAML(typ="safe", pure=True).load(block)
+
+
 def step(identity: str) -> dict[str, Any]:
     """Return a step of the action."""
     (found,) = (one for one in loaded("action.yml")["runs"]["steps"] if one["id"] == identity)
@@ -32,14 +39,18 @@ def step(identity: str) -> dict[str, Any]:
 @pytest.fixture
 def action(tmp_path: Path) -> Any:
     """Run the last step of the action with inputs, as the runner does."""
-    for name in ("tax-advice.yaml", "tax-advice.csv"):
-        shutil.copy(ROOT / "sample_data" / name, tmp_path)
+    (tmp_path / "topics").mkdir()
+    (tmp_path / "reports").mkdir()
+    for ending in ("yaml", "csv"):
+        shutil.copy(
+            ROOT / "sample_data" / f"tax-advice.{ending}", tmp_path / f"topics/tax.{ending}"
+        )
     program = tmp_path / "guardtui"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m guardtui "$@"\n', "utf-8")
     program.chmod(0o755)
 
     def run(**inputs: str) -> tuple[subprocess.CompletedProcess[str], str]:
-        given = {"topic": "tax-advice.yaml", "prompts": "tax-advice.csv", **inputs}
+        given = {"topic": "topics/tax.yaml", "prompts": "topics/tax.csv", **inputs}
         values = dict.fromkeys(loaded("action.yml")["inputs"], "") | given
         texts = {
             name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: values[match[1]], text)
@@ -77,6 +88,33 @@ def test_the_action_gates_reports_and_keeps_the_exit_code(action: Any, tmp_path:
     done, _ = action(topic="$(touch broken); x.yaml")
     assert done.returncode == 2
     assert not (tmp_path / "broken").exists()
+
+
+@pytest.mark.process
+@pytest.mark.skipif(BASH is None, reason="needs bash")
+def test_the_documented_steps_of_github_and_gitlab_run(action: Any, tmp_path: Path) -> None:
+    steps = documented("GitHub")["jobs"]["topics"]["steps"]
+    (inputs,) = (one["with"] for one in steps if "/guardtui@" in one.get("uses", ""))
+    assert set(inputs) <= set(loaded("action.yml")["inputs"])
+    done, _ = action(**{name: str(value) for name, value in inputs.items()})
+    assert done.returncode == 0, done.stderr
+    written = {path.name for path in (tmp_path / "reports").iterdir()}
+    assert written == {"tax.json", "tax.html", "tax.junit.xml"}
+    job = documented("GitLab")["guardrails"]
+    lines = [line for line in job["script"] if not line.startswith("pip ")]
+    assert len(lines) == 3
+    done = subprocess.run(
+        [BASH or "bash", "-ec", "\n".join(lines)],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, *job["allow_failure"]["exit_codes"]), done.stderr
+
+
+def test_the_documented_hooks_are_those_of_the_repository() -> None:
+    (hook,) = loaded(".pre-commit-hooks.yaml")
+    (repository,) = documented("Before a commit")["repos"]
+    assert [one["id"] for one in repository["hooks"]] == [hook["id"]]
 
 
 def test_the_action_passes_every_input_by_a_variable_and_options_exist() -> None:
