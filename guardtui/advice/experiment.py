@@ -136,6 +136,11 @@ class Experiment:
         self._parts = [
             np.concatenate([rows[: round(len(rows) * part)] for rows in ranked]) for part in LOOKS
         ]
+        # Each look takes the prompts of the one before, and more.
+        self._more = [
+            np.setdiff1d(part, before)
+            for before, part in zip([order[:0], *self._parts], self._parts, strict=False)
+        ]
         fewest = [fewest_of_a_class(counted[:, rows], belongs[rows]) for rows in self._parts]
         self._few = np.stack(fewest) < LABELS_AT_LEAST
         self._after = np.full(counted.shape, _UNASKED, np.int8)
@@ -188,8 +193,7 @@ class Experiment:
         now = sum(int(paid[one, self.unasked(one)].sum()) for one in self._alive)
         most = now
         for look in range(self._look + 1, len(LOOKS)):
-            rows = np.setdiff1d(self._parts[look], self._parts[look - 1])
-            calls = np.sort(paid[np.ix_(np.array(self._alive, np.intp), rows)].sum(axis=1))
+            calls = np.sort(paid[self._alive][:, self._more[look]].sum(axis=1))
             most += int(calls[len(calls) - self._stay(look - 1) :].sum())
         return now, most
 

@@ -41,7 +41,7 @@ class HeadlessExperiment:
             return None
         iterations = SessionStore(self.files.topic, reading=True).iterations()
         evaluations = [iteration.evaluation for iteration in iterations]
-        return recorded(evaluations, self.topic, self.answering.settings, self.prompts.fingerprint)
+        return recorded(evaluations, self.topic, self.answering.settings, self.prompts)
 
     def begun(self, design: Design, known: Evaluation | None, title: str) -> ExperimentRecord:
         """Store a new experiment; `title` is the name of the guardrail, or ""."""

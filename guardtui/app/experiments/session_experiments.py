@@ -339,8 +339,7 @@ class Experiments:
     def _known(self, design: Design, asked: AskedGuardrail) -> Evaluation | None:
         """Return the newest recorded scan of the definition by the guardrail."""
         evaluations = [iteration.evaluation for iteration in self._workspace.session.iterations]
-        fingerprint = design.prompts.fingerprint
-        return recorded(evaluations, design.topic, asked.settings, fingerprint)
+        return recorded(evaluations, design.topic, asked.settings, design.prompts)
 
     async def _limit(
         self,

@@ -175,6 +175,8 @@ def load_session(model: Path) -> Any:
 
     A run uses one thread: several run side by side (`encode_chunks`).
     """
+    # Without this, its releases of 2026 report each start to their maker.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     onnxruntime = import_library("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

@@ -152,7 +152,7 @@ async def test_the_limit_of_calls_is_a_number_and_escape_sends_nothing(tmp_path:
         assert server.received == []
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+@pytest.mark.parametrize("size", [(120, 40), pytest.param((80, 24), marks=pytest.mark.exhaustive)])
 async def test_an_experiment_runs_beside_the_editing_stops_and_goes_on(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:

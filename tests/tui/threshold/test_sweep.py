@@ -237,7 +237,7 @@ async def test_a_remote_scan_has_no_threshold_to_move(topic_path: Path) -> None:
         main.services.session.record(Iteration(number, "", Decision.UNDECIDED, scan))
         main.perform("show_sweep")
         await until(
-            pilot, lambda: any("those of airs, which have no scores" in one for one in told(app))
+            pilot, lambda: any("which has no threshold to move" in one for one in told(app))
         )
         assert app.screen is main
         main.perform("swap_preview")
