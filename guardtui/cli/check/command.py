@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from guardtui.advice.text_lint import lint_text
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit, defused
 from guardtui.cli.options import FILE, engine_options, exits, output_option, reading_options
 from guardtui.cli.output import check_output, path_from_here, write
@@ -26,7 +27,17 @@ if TYPE_CHECKING:
 _FORMATS = ("table", "json", "sarif")
 
 
-@click.command("check")
+@click.command(
+    "check",
+    cls=Command,
+    examples=(
+        ("guardtui check tax.yaml --prompts tax.csv", "A definition and its prompts"),
+        (
+            "guardtui check topics/one.yaml topics/two.yaml --strict",
+            "Definitions alone; advice fails too",
+        ),
+    ),
+)
 @click.argument("topics", type=FILE, nargs=-1, required=True, metavar="TOPIC…")
 @click.option(
     "--prompts",
@@ -68,7 +79,7 @@ def command(
     """List errors and warnings on a definition and its prompts.
 
     Errors are violated limits and invalid prompts. Warnings are doubtful prompts and known
-    weaknesses of definitions, with the coverage that the embedded engine measures without the
+    weaknesses of definitions, with the coverage that the engine measures without the
     weakness. Near-duplicates, and prompts near which another label would teach most, follow.
     Without --prompts, any number of topic files is checked by their texts alone, each
     with all of its topics.

@@ -16,6 +16,7 @@ import click
 
 from guardtui import __version__
 from guardtui.app.guardrails.check_result import BAD, CheckResult, CheckResults
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import (
     AIRS,
@@ -28,7 +29,14 @@ from guardtui.cli.output import write
 from guardtui.session.topic_places import data_folder
 
 
-@click.command("doctor")
+@click.command(
+    "doctor",
+    cls=Command,
+    examples=(
+        ("guardtui doctor", "This installation"),
+        ("guardtui doctor --guardrail airs:prod", "Whether a guardrail is reached too"),
+    ),
+)
 @json_option
 @guardrail_option(
     "Check this guardrail instead, in depth: airs, airs:PROFILE, judge:URL#MODEL, "

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from guardtui.cli import diagnostics, signals
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.expressions import (
     load_plugins,
@@ -52,7 +53,17 @@ _LISTED = 5
 _BAR = 24
 
 
-@click.command("score")
+@click.command(
+    "score",
+    cls=Command,
+    examples=(
+        ("guardtui score answers.csv --scorer 'match()'", "The target stands at the end"),
+        (
+            "guardtui score answers.csv --scorer 'model_graded_qa()' --model URL#MODEL",
+            "A model grades",
+        ),
+    ),
+)
 @click.argument("file", type=FILE)
 @click.option(
     "--scorer",
