@@ -109,12 +109,13 @@ def test_every_page_is_linked_from_readme_and_every_picture_is_used() -> None:
     assert pictures == {target for target in used if target.startswith("pictures/")}
 
 
-def test_no_page_installs_guardtui_from_an_index() -> None:
+def test_no_page_but_the_readme_installs_guardtui_from_an_index() -> None:
     wrong = [
         f"{path.name}: {line}"
         for path in DOCUMENTS
+        if path.name != "README.md"  # it says that this is for later
         for line in path.read_text("utf-8").splitlines()
-        if re.search(r"(pip|uv|pipx) .*install.* ['\"]?guardtui\b", line)
+        if re.search(r"(pip|uv|pipx) .*\binstall.* ['\"]?guardtui\b", line)
     ]
     assert wrong == []
 
@@ -177,7 +178,7 @@ def test_each_layer_of_the_architecture_is_a_package_and_each_package_a_layer() 
         for name in re.findall(r"`([\w.]+)/?`", row)
     }
     packages = {path.parent.name for path in (ROOT / "guardtui").glob("*/__init__.py")}
-    assert layers == packages | {"api.py", "config.py"}
+    assert layers == packages | {"api.py", "config.py", "distributions.py"}
 
 
 def test_each_invariant_has_a_test_that_exists() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -121,6 +120,7 @@ class GuardrailFlags:
 
         A query of a URL that holds a secret is replaced by "…".
         """
+        from guardtui.http.address import without_queries
         from guardtui.scanners.configuration import keys_of, secret_in
 
         known = {key.name for key in keys_of(guardrail.kind)}
@@ -132,8 +132,3 @@ class GuardrailFlags:
             without_queries(word) if secret_in({"model": word.replace(",", " ")}) else word
             for word in words
         ]
-
-
-def without_queries(text: str) -> str:
-    """Return text without the queries of its URLs, which may hold a secret."""
-    return re.sub(r"(://[^?#]*)\?[^#]*", r"\1?…", text)

@@ -11,7 +11,7 @@ import click
 
 from guardtui.app.guardrails.check_result import CheckResult, CheckResults
 from guardtui.cli.diagnostics import Exit, note
-from guardtui.cli.guardrail_options import GuardrailFlags, set_option, without_queries
+from guardtui.cli.guardrail_options import GuardrailFlags, set_option
 from guardtui.cli.options import FILE, exits, json_option, output_option
 from guardtui.cli.output import table, write
 from guardtui.cli.output_options import TEMPLATES, format_for
@@ -137,6 +137,7 @@ def _texts(values: dict[str, Any]) -> list[str]:
 
 def shown_values(values: dict[str, Any]) -> dict[str, Any]:
     """Return values of keys without the queries of URLs, which may hold a secret."""
+    from guardtui.http.address import without_queries
 
     def shown(value: Any) -> Any:
         if isinstance(value, list):

@@ -114,19 +114,25 @@ def encoder_id(folder: Path, name: str, files: Sequence[str], version: int) -> s
     return f"{name}-{hashlib.sha256(recorded.encode()).hexdigest()[:16]}-{version}"
 
 
-def checked_bytes(folder: Path, name: str) -> bytes:
-    """Return the content of a weights file, after a check of its sha256 against the record.
+def checked_file(folder: Path, name: str) -> Path:
+    """Return the path of a weights file, after a check of its sha256 against the record.
 
     Raises `EncoderError` if the file or the record is missing or unreadable, or if they differ.
     """
-    recorded = _recorded(folder, name)
+    recorded, path = _recorded(folder, name), folder / name
     try:
-        content = (folder / name).read_bytes()
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise _damaged(name) from error
-    if hashlib.sha256(content).hexdigest() != recorded:
+    if digest != recorded:
         raise _damaged(name)
-    return content
+    return path
+
+
+def checked_bytes(folder: Path, name: str) -> bytes:
+    """Return the content of a weights file; see `checked_file`."""
+    return checked_file(folder, name).read_bytes()
 
 
 def _recorded(folder: Path, name: str) -> str:
@@ -164,8 +170,8 @@ def import_library(module: str) -> Any:
         ) from error
 
 
-def load_session(model: bytes) -> Any:
-    """Return the onnxruntime session of a model. Raises `EncoderError` without its library.
+def load_session(model: Path) -> Any:
+    """Return the onnxruntime session of a model file. Raises `EncoderError` without its library.
 
     A run uses one thread: several run side by side (`encode_chunks`).
     """
@@ -176,7 +182,7 @@ def load_session(model: bytes) -> Any:
     # Spinning threads would take the processor from the screen.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
 def equal_lengths(tokens: Sequence[Sequence[int]], at_most: int) -> Iterator[list[int]]:

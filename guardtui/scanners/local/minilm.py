@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from guardtui.scanners.local.encoder import (
     checked_bytes,
+    checked_file,
     clean_text,
     encoder_id,
     equal_lengths,
@@ -42,8 +43,9 @@ class MiniLM:
 
     def __init__(self, folder: Path) -> None:
         """Load from a folder of weights. Raises `EncoderError` if a file is damaged."""
-        model, centre, definition = (checked_bytes(folder, name) for name in self.files)
-        self._session = load_session(model)
+        model, *others = self.files
+        self._session = load_session(checked_file(folder, model))
+        centre, definition = (checked_bytes(folder, name) for name in others)
         self._centre: NDArray[np.float32] = np.load(io.BytesIO(centre), allow_pickle=False).astype(
             np.float32
         )

@@ -78,7 +78,7 @@ def similarity_rows(
     After an edit, only the row of the edited text is computed: `out` is then a slice of the rows.
     """
     rows = np.empty((len(text_vectors), len(vectors)), np.float32) if out is None else out
-    matrix = PromptMatrix.empty(len(vectors), vectors.shape[1], english_columns, np.float32)
+    matrix = PromptMatrix.empty(len(vectors), vectors.shape[1], english_columns)
     matrix.put(slice(None), vectors)
     for row, text in zip(rows, text_vectors, strict=True):
         matrix.product(text, row)

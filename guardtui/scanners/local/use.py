@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from guardtui.scanners.local.encoder import (
     checked_bytes,
+    checked_file,
     clean_text,
     equal_lengths,
     load_session,
@@ -44,15 +45,16 @@ class Use:
 
     def __init__(self, folder: Path) -> None:
         """Load from a folder of weights. Raises `EncoderError` if a file is damaged."""
-        contents = [checked_bytes(folder, name) for name in self.files]
-        model, codes, pieces, centre, scales, scores, charsmap = contents
-        self._session = load_session(model)
+        model, codes, *others = self.files
+        self._session = load_session(checked_file(folder, model))
+        pieces, centre, scales, scores, charsmap = (checked_bytes(folder, name) for name in others)
         self._scales = _floats(scales)
         self._centre = _floats(centre)
         names = pieces.decode("utf-8").split("\n")
         self._tokenizer = Unigram(names, _floats(scores).tolist(), charsmap)
-        # The file ends with its numbers, uint8 [tokens, 512]; they stay in the bytes read.
-        numbers = np.frombuffer(codes, np.uint8)[-len(names) * self.dimensions :]
+        # The file ends with its numbers, uint8 [tokens, 512], of which few are read.
+        content = np.asarray(np.memmap(checked_file(folder, codes), np.uint8, "r"))
+        numbers = content[-len(names) * self.dimensions :]
         self._codes = numbers.reshape(len(names), self.dimensions)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
