@@ -118,6 +118,7 @@ REFERENCE = Stand(
     codes={
         "guardtui eval tax.yaml --prompts tax.csv --min-coverage 0.8": 1,
         "guardtui refine": 4,
+        'guardtui eval tax.yaml --prompts tax.csv --guardrail "decision': 3,
     },
     apart=True,
 )
