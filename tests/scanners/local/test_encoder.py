@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -216,3 +217,17 @@ def test_library_that_cannot_be_imported_is_reported_with_the_remedy_and_without
     assert message.endswith(f"pip install --upgrade --force-reinstall {library}")
     assert message.count("\n") == 1
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.process
+def test_onnxruntime_neither_reports_its_use_nor_names_the_machine(tmp_path: Path) -> None:
+    program = (
+        "from guardtui.scanners.local.encoder import load_encoder\n"
+        "load_encoder('minilm').encode(['a prompt'])\n"
+    )
+    names = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "ORT_DISABLE_TELEMETRY")
+    given = {name: value for name, value in os.environ.items() if name not in names}
+    environment = {**given, "HOME": str(tmp_path), "GUARDTUI_CACHE": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    written = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")]
+    assert [name for name in written if not name.startswith("cache")] == []
