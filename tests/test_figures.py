@@ -69,7 +69,7 @@ def test_of_sentences_only_the_numbers_are_compared() -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "count"),
     [
-        ("stdout", "coverage 0.710 (0.6 – 0.8)", "Coverage is 0.710, 0.6 – 0.8", 0),
+        ("stdout", "coverage 0.710 (0.6 to 0.8)", "Coverage is 0.710, 0.6 to 0.8", 0),
         ("stdout", "coverage 0.710, change −0.01", "coverage 0.710, change 0.01", 1),
         ("stdout", "2026-01-01 12:00, guardtui 1.0.0, cc1ebaf0", "guardtui 1.1.0", 0),
         ("r.md", "| 3 | 3 |", "| 3 |", 1),

@@ -227,7 +227,7 @@ class _Twins:
             "near-duplicates",
             f"examples.{dropped}",
             f"example {dropped} nearly equals {other}",
-            f"{both} say nearly the same (cosine {self.cosine:.2f})",
+            f"{both} say nearly the same (similarity {self.cosine:.2f})",
             f"example {dropped} dropped",
             effects[index],
             self.remedies[index],
@@ -276,10 +276,10 @@ def _near_negatives(
         for (yes, no), how in ((mean, "mean of all"), (near, f"mean of the {count} nearest")):
             if yes + _CLOSER <= no:
                 message = (
-                    f"example {number} is closer to prompts that do not belong (cosine {no:.2f}, "
-                    f"{how}) than to those that do ({yes:.2f})"
+                    f"example {number} is closer to prompts that do not belong (similarity "
+                    f"{no:.2f}, {how}) than to those that do ({yes:.2f})"
                 )
-                brief = f"example {number} nearer to negatives"
+                brief = f"example {number} seems off the topic"
                 action = f"example {number} dropped"
                 remedy = without_examples(topic, [number])
                 field = f"examples.{number}"

@@ -1,4 +1,4 @@
-"""Prompts in languages that the embedded engine has not learnt."""
+"""Prompts in languages that the engine has not learnt."""
 
 from __future__ import annotations
 

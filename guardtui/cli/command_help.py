@@ -112,6 +112,7 @@ class ListingGroup(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the name, command and arguments; those of `list` where a file stands first."""
         if args[0] not in self.commands and Path(args[0]).is_file():
             args = ["list", *args]
         return super().resolve_command(ctx, args)

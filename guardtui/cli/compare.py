@@ -59,7 +59,7 @@ from guardtui.session.evaluation_refs import (
     "--prompts",
     type=FILE,
     metavar="FILE",
-    help="Evaluate the topic files A and B on these prompts with the embedded engine.",
+    help="Evaluate the topic files A and B on these prompts with the engine.",
 )
 @reading_options
 @engine_options
@@ -127,7 +127,7 @@ def _by_mistakes(before: Side, after: Side, output: ReportOutput) -> str:
 def _evaluate(
     before: str, after: str, path: Path, reading: Reading, encoder: str | None, threshold: Wanted
 ) -> tuple[RecordedEvaluation, RecordedEvaluation]:
-    """Evaluate two topic files on one prompt set with the embedded engine.
+    """Evaluate two topic files on one prompt set with the engine.
 
     Raises InputError and FileError, also if they differ in intent, and PromptSetError.
     """

@@ -14,6 +14,7 @@ from guardtui.cli.diagnostics import Exit, note, warn
 from guardtui.cli.guardrail_options import Function
 from guardtui.cli.options import FILE, exits
 from guardtui.cli.output import table, write
+from guardtui.domain.figures import ON_NEW_PROMPTS
 
 if TYPE_CHECKING:
     from guardtui.app.editing.iteration_decisions import IterationDecisions
@@ -26,7 +27,7 @@ _HEADER = (
     "★◆",
     "decision",
     "coverage",
-    "95 % interval",
+    ON_NEW_PROMPTS,
     "TPR",
     "TNR",
     "by",

@@ -71,20 +71,20 @@ INSIDE = Number(0, 1, min_open=True, max_open=True)
 
 
 class Threshold(_WantedType):
-    """`shipped`, `fitted`, or a number between 0 and 1, both excluded."""
+    """`built-in`, `fitted`, or a number between 0 and 1, both excluded."""
 
     name = "threshold"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float | str:
-        if value in ("shipped", "fitted"):
+        if value in ("built-in", "fitted"):
             return str(value)
         try:
             return INSIDE.convert(value, param, ctx)
         except click.BadParameter:
             self.fail(
-                f"{value!r} is not a number between 0 and 1, both excluded, nor shipped or fitted",
+                f"{value!r} is not a number between 0 and 1, both excluded, nor built-in or fitted",
                 param,
                 ctx,
             )
@@ -136,7 +136,7 @@ def threshold_option(function: Function) -> Function:
         "--threshold",
         type=Threshold(),
         metavar="X",
-        help="Minimum score of a match: a number between 0 and 1, shipped, or fitted (to the "
+        help="Minimum score of a match: a number between 0 and 1, built-in, or fitted (to the "
         "labels). Default: that of the topic's session; else fitted, if each class has 10 labels.",
     )(function)
 

@@ -48,8 +48,9 @@ class RateEstimate:
 
     @property
     def text(self) -> str:
-        """The figure with its interval: `0.872 [0.812 – 0.921], ±0.055`."""
-        return f"{self.value:.3f} [{self.low:.3f} – {self.high:.3f}], ±{self.half_width:.3f}"
+        """The figure with its interval: `0.872 (0.812 to 0.921 if scanned), ±0.055`."""
+        bounds = f"{self.low:.3f} to {self.high:.3f} if scanned"
+        return f"{self.value:.3f} ({bounds}), ±{self.half_width:.3f}"
 
 
 @dataclass(frozen=True, slots=True)

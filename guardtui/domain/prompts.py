@@ -295,14 +295,14 @@ def waiting_text(prompts: PromptSet) -> str:
 def chosen_caution(prompts: PromptSet) -> str:
     """Return that intervals are not of prompts as users write them, as a sentence, or "".
 
-    The queue chooses prompts near the line between both labels: where they are many, the set is
+    The queue chooses prompts of which the engine is least sure: where they are many, the set is
     harder than production.
     """
     if not prompts.chosen or prompts.chosen < CHOSEN_SHARE * len(prompts):
         return ""
     return (
-        f"{prompts.chosen:,} of {len(prompts):,} prompts were chosen near the line between both "
-        "labels: intervals are of prompts like these, which are harder than those of production"
+        f"{prompts.chosen:,} of {len(prompts):,} prompts were chosen since they teach edits "
+        "most: intervals are of prompts like these, which are harder than those of production"
     )
 
 

@@ -173,7 +173,7 @@ class Significance:
         """Return the result of the comparison as one sentence without a full stop.
 
         `than` names the other evaluation, `among` the prompts: `better than iteration 2 on 98
-        held-out prompts: coverage +0.140 [+0.062, +0.218], 9 fixes, 0 regressions`.
+        held-out prompts: coverage +0.140 (+0.062 to +0.218), 9 fixes, 0 regressions`.
         """
         if not self.compared:
             return NOTHING_COMPARED

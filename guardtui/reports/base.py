@@ -131,7 +131,7 @@ class ReportInput:
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
     `reducer` is the name of the reducer of epochs, or "". `fit` is the fit of the threshold, if
-    any. `checked` is the status of a check of likely flips, `before` the forecast made before the
+    any. `checked` is the status of a check of likely changes, `before` the forecast made before the
     scan. `figures` are values of user-defined metrics. With `every_mistake` lists are complete.
     `prompt_path` is the path by which others should find the prompt file, as relative to the folder
     where a command ran; "" is the path that the prompt set was read from. `gates` are the results

@@ -18,7 +18,7 @@ from guardtui.reports.sarif_log import SarifResult, SarifRule, sarif_log
 
 @dataclass(frozen=True, slots=True)
 class CoverageChange:
-    """Change of coverage without the cause of a finding, by the embedded engine.
+    """Change of coverage without the cause of a finding, by the engine.
 
     `fixes` and `regressions` count prompts; they and `p_value` are None if the cause is prompts.
     """
@@ -108,7 +108,7 @@ _HELP = {
     "lint": "Known to go wrong with definitions that are matched by meaning. The property "
     "`effect` says what coverage does without it, where that was measured.",
     "intent": "The topic file and the prompt set name different intents. Make the two agree.",
-    "no-near-misses": "Negatives that have nothing in common with the topic are told apart by "
+    "no-near-misses": "Prompts that have nothing in common with the topic are told apart by "
     "nearly any definition, so the rate at which they are rightly let through says little. Add "
     "prompts with the topic's own words and another intent.",
     "file": "The file cannot be read as a topic. Correct it as the message says.",

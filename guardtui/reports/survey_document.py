@@ -131,7 +131,7 @@ def labels_next(survey: Survey) -> list[LabelNext]:
 def _near_duplicates(survey: Survey) -> Iterator[Block]:
     duplicates = survey.duplicates
     yield Paragraph(
-        f"Near-duplicates (cosine {duplicates.near} or more): "
+        f"Near-duplicates (similarity {duplicates.near} or more): "
         f"{count_text(duplicates.total, 'pair')}, {duplicates.contradicting} with contradicting "
         "labels."
     )
@@ -143,7 +143,7 @@ def _near_duplicates(survey: Survey) -> Iterator[Block]:
     yield Bullets(
         tuple(
             Item(
-                f"{'contradicting labels, ' * pair.contradicts}cosine {pair.cosine:.3f}",
+                f"{'contradicting labels, ' * pair.contradicts}similarity {pair.cosine:.3f}",
                 _prompts(survey, (pair.first, pair.second)),
             )
             for pair in pairs

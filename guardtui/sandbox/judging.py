@@ -1,4 +1,4 @@
-"""Judgement of texts against a profile's guardrails, by the embedded engine."""
+"""Judgement of texts against a profile's guardrails, by the engine."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TextJudgement:
 class TopicMatcher:
     """Matches texts with topics by the scores of the local scanner.
 
-    `threshold` is a score from 0 to 1, by default the shipped one. Raises `EncoderError` if the
+    `threshold` is a score from 0 to 1, by default the built-in one. Raises `EncoderError` if the
     encoder cannot be loaded.
     """
 

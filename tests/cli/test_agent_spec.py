@@ -50,7 +50,7 @@ def test_options_have_names_types_choices_and_bounds(spec: dict[str, Any]) -> No
     assert options["--prompts"]["required"]
     assert options["--metric"]["repeatable"]
     assert options["--record"]["names"] == ["--record", "--no-record"]
-    assert options["--repeat"]["choices"] == ["all", "flipped", "near"]
+    assert options["--repeat"]["choices"] == ["all", "changed", "near"]
     assert options["--fresh"] == {
         "names": ["--fresh"],
         "type": "flag",

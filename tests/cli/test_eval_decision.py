@@ -66,7 +66,7 @@ def test_a_report_names_the_model_and_counts_what_it_cost(
     document = json.loads(done.out)
     guardrail = document["guardrail"]
     assert (guardrail["kind"], guardrail["models"]) == ("decision", ["decide"])
-    assert (document["threshold"], document["threshold_source"]) == (0.5, "shipped")
+    assert (document["threshold"], document["threshold_source"]) == (0.5, "built-in")
     assert all(0 <= row["score"] <= 1 for row in document["results"])
     assert document["usage"]["calls"] == COUNT
     table = run(*arguments, **home)

@@ -329,7 +329,7 @@ def test_trust_as_a_table(run: Run, scanned: Scanned) -> None:
     assert [line.split()[0] for line in lines if line.startswith("#")] == ["#1", "#2", "#3", "#4"]
     assert "#4 =" in result.out
     assert "= the definition had been scanned before" in result.out
-    assert "0.0 – 0.1" in result.out
+    assert "0.0 to 0.1" in result.out
     assert lines[1].startswith("The 95 % interval of coverage held in ")
 
 

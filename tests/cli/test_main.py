@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,18 @@ def test_help_imports_nothing_heavy(arguments: list[str], environment: dict[str,
     )
     assert done.stderr.strip() == "[]"
     assert done.stdout
+
+
+@pytest.mark.process
+def test_an_interrupt_while_the_command_is_imported_is_silent(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt")
+    done = subprocess.run(
+        [sys.executable, "-m", "guardtui"], check=False, capture_output=True, text=True,
+        env={**environment, "PYTHONPATH": f"{tmp_path}{os.pathsep}{environment['PYTHONPATH']}"},
+    )  # fmt: skip
+    assert (done.returncode != 0, done.stdout, done.stderr) == (True, "", "")
 
 
 @pytest.mark.process

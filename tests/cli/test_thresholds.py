@@ -39,7 +39,7 @@ def evaluated(run: Run, threshold: float | None = None) -> dict[str, Any]:
 
 
 def test_the_table_has_the_best_and_the_current_threshold(run: Run, sample: Path) -> None:
-    result = run(*COMMAND, "--threshold", "shipped")
+    result = run(*COMMAND, "--threshold", "built-in")
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
     assert lines[0].startswith("Measured by the embedded engine (a stand-in for the real gua")

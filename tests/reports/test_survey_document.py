@@ -47,8 +47,8 @@ def test_a_survey_without_findings_has_no_text() -> None:
 def test_lists_are_cut_and_counted_and_prompts_are_inert() -> None:
     text = survey_table(survey(30, 40, 5))
     assert "40 pairs, 1 with contradicting labels." in text
-    assert text.count("cosine 0.950") == 20
-    assert "contradicting labels, cosine 0.950" in text
+    assert text.count("similarity 0.950") == 20
+    assert "contradicting labels, similarity 0.950" in text
     assert "… and 20 more pairs." in text
     assert text.count("  prompts like these (") == 3
     assert "prompts like these (0.500); few labels nearby are false" in text

@@ -1,4 +1,4 @@
-"""Warnings of the embedded engine about a prompt set, and about its own limits on it."""
+"""Warnings of the engine about a prompt set, and about its own limits on it."""
 
 from __future__ import annotations
 

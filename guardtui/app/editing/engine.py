@@ -1,4 +1,4 @@
-"""The embedded engine of a workspace: scanner, companion topics, embedding, evaluations."""
+"""The engine of a workspace: scanner, companion topics, embedding, evaluations."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ class Engine:
             verdicts = evaluation.verdicts
             scores = np.where(rows, verdicts.score, np.float32(np.nan))
             judged = replace(evaluation, expected=labels, verdicts=replace(verdicts, score=scores))
-            return fit_threshold(judged, self.scanner.shipped_threshold, least=least)
+            return fit_threshold(judged, self.scanner.built_in_threshold, least=least)
         except (ValueError, ScannerError) as error:
             return str(error)
 
@@ -272,7 +272,7 @@ class Engine:
         """Return the fit behind the threshold of an evaluation by this engine, or None."""
         if not is_fitted(evaluation.settings):
             return None
-        return own_fit(evaluation, self.scanner.shipped_threshold)
+        return own_fit(evaluation, self.scanner.built_in_threshold)
 
     async def close(self) -> None:
         """Stop the current run and wait for its end; later evaluations return None."""

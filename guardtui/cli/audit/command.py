@@ -105,7 +105,7 @@ def command(
     Name topic files, a folder of them, or a profile file that lists them. The prompts of a
     topic are those used last in the app, or a file of the same name beside it, unless
     --prompts names others. The report has the profile as a whole, each topic, and the
-    conflicts between topics, all by the embedded engine.
+    conflicts between topics, all by the engine.
     """
     chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
     inputs = AuditInputs(topics, prompts, reading or AS_WRITTEN)
@@ -187,7 +187,7 @@ def _gates(
 
 @dataclass(frozen=True)
 class OwnThresholds:
-    """The embedded engine with a threshold for each topic, by the topic's name."""
+    """The engine with a threshold for each topic, by the topic's name."""
 
     engine: LocalScanner
     thresholds: Mapping[str, float]
@@ -211,7 +211,7 @@ def _engine(
     """Return the scanner of an audit, and a notice on the threshold of each topic.
 
     With `fitted`, each topic has the threshold fitted to its labels, or, with too few of them, the
-    shipped one. Otherwise all have the same, and there are no notices. Raises ScannerError.
+    built-in one. Otherwise all have the same, and there are no notices. Raises ScannerError.
     """
     engine = LocalScanner(encoder or ENCODERS[0])
     if wanted != FITTED:
@@ -227,7 +227,7 @@ def _engine(
             evaluation = fitted.evaluate_now(topic.topic, topic.prompts)
             assert evaluation is not None  # noqa: S101 - nothing stops it
             settings = evaluation.settings
-        threshold = settings.threshold or engine.shipped_threshold
+        threshold = settings.threshold or engine.built_in_threshold
         thresholds[topic.topic.name] = threshold
         name = display_start(topic.topic.name, _NAME_CHARACTERS)
         notices.append(

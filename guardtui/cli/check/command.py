@@ -79,7 +79,7 @@ def command(
     """List errors and warnings on a definition and its prompts.
 
     Errors are violated limits and invalid prompts. Warnings are doubtful prompts and known
-    weaknesses of definitions, with the coverage that the embedded engine measures without the
+    weaknesses of definitions, with the coverage that the engine measures without the
     weakness. Near-duplicates, and prompts near which another label would teach most, follow.
     Without --prompts, any number of topic files is checked by their texts alone, each
     with all of its topics.

@@ -1,4 +1,4 @@
-"""Findings on a prompt set, and advice on its definition by the embedded engine."""
+"""Findings on a prompt set, and advice on its definition by the engine."""
 
 from __future__ import annotations
 

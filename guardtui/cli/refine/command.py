@@ -116,7 +116,7 @@ _FORMATS = ("table", "json", "md")
 @click.option(
     "--experiment",
     is_flag=True,
-    help="Try candidates on the guardrail itself, prompt by prompt, until one is proven better.",
+    help="Try candidates on the guardrail itself, prompt by prompt, until one is better.",
 )
 @click.option(
     "--calls",
@@ -154,7 +154,7 @@ _FORMATS = ("table", "json", "md")
 @exits(
     {
         Exit.NOT_COMPLETED: "an experiment is not completed",
-        Exit.NOT_ENOUGH_EVIDENCE: "no edit is proposed, or proven",
+        Exit.NOT_ENOUGH_EVIDENCE: "no edit is proposed, or shown to be better",
     }
 )
 def command(

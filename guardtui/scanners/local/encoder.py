@@ -175,7 +175,7 @@ def load_session(model: Path) -> Any:
 
     A run uses one thread: several run side by side (`encode_chunks`).
     """
-    # Releases of 2026 send their use, with an identifier of the machine, to their maker otherwise.
+    # Without this, its releases of 2026 report each start to their maker.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     onnxruntime = import_library("onnxruntime")
     options = onnxruntime.SessionOptions()

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
 from guardtui.domain.operating_point import (
+    BUILT_IN,
     BY_HAND,
     FITTED,
-    SHIPPED,
     Threshold,
     has_enough_labels,
     settled,
@@ -101,9 +101,9 @@ class _Prepared:
 class LocalScanner:
     """Scores prompts by semantic similarity, offline, as a stand-in for a guardrail.
 
-    `threshold` is a score from 0 to 1, by default the shipped one; a fitted one is another for each
-    definition. `encode` embeds prompts that are not cached. The guardrail of its settings changes
-    with the weights and the constants, so scores of equal ones compare.
+    `threshold` is a score from 0 to 1, by default the built-in one; a fitted one is another for
+    each definition. `encode` embeds prompts that are not cached. The guardrail of its settings
+    changes with the weights and the constants, so scores of equal ones compare.
     """
 
     live = True
@@ -135,21 +135,21 @@ class LocalScanner:
         _, scoring, _ = self.load()
         guardrail = Guardrail(ENGINE, encoder=scoring.encoder, version=scoring.version)
         if self._threshold is None:
-            return ScannerSettings(guardrail, self.shipped_threshold, SHIPPED)
+            return ScannerSettings(guardrail, self.built_in_threshold, BUILT_IN)
         if self._threshold == FITTED:
             return ScannerSettings(guardrail, None, FITTED)
         return ScannerSettings(guardrail, self._threshold, self._threshold_source)
 
     def settings_for(self, prompts: PromptSet) -> ScannerSettings:
-        """Return the settings for these prompts: too few labels are judged at the shipped one."""
+        """Return the settings for these prompts: too few labels are judged at the built-in one."""
         settings = self.settings
         if settings.threshold is None and not has_enough_labels(prompts.expected):
-            return replace(settings, threshold=self.shipped_threshold, threshold_source=SHIPPED)
+            return replace(settings, threshold=self.built_in_threshold, threshold_source=BUILT_IN)
         return settings
 
     @property
-    def shipped_threshold(self) -> float:
-        """The shipped threshold, a score from 0 to 1."""
+    def built_in_threshold(self) -> float:
+        """The built-in threshold, a score from 0 to 1."""
         _, scoring, _ = self.load()
         return float(probability(np.float32(scoring.threshold)))
 
@@ -175,7 +175,7 @@ class LocalScanner:
     def use_threshold(self, threshold: Threshold, source: str = BY_HAND) -> None:
         """Set the score from which a prompt matches.
 
-        None for the shipped one, or `fitted` for one fitted to the labels at each definition.
+        None for the built-in one, or `fitted` for one fitted to the labels at each definition.
         """
         self._threshold = threshold
         self._threshold_source = source

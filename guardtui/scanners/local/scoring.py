@@ -153,7 +153,7 @@ class Act:
 class ScoringModel:
     """Fitted constants for one encoder.
 
-    `threshold` is the shipped one, as z. `background` are vectors [m, d] of everyday requests.
+    `threshold` is the built-in one, as z. `background` are vectors [m, d] of everyday requests.
     `act` is None if the constants do not use it. `typical` are values for topic features that
     cannot be computed yet. The first `english_columns` of a vector are 0 for a text in another
     language than English (see `matrix.py`).
@@ -484,7 +484,7 @@ def probability(z: Floats | np.float32) -> Floats:
 
 
 def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
-    """The shipped scoring model of an encoder, by the encoder's name.
+    """The built-in scoring model of an encoder, by the encoder's name.
 
     Raises `EncoderError` when a file is missing or damaged, or there is no model for this encoder.
     """

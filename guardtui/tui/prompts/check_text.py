@@ -68,8 +68,8 @@ def survey_entries(survey: Survey) -> Iterator[CheckEntry]:
     if pairs:
         text = _kind("alike", "$text-warning")
         text.append(
-            f"{count_text(duplicates.total, 'pair')} of near-duplicates (cosine {duplicates.near} "
-            f"or more); ! the labels contradict: {duplicates.contradicting}"
+            f"{count_text(duplicates.total, 'pair')} of near-duplicates (similarity "
+            f"{duplicates.near} or more); ! the labels contradict: {duplicates.contradicting}"
         )
         if duplicates.among < len(prompts):
             text.append(f"; compared: {duplicates.among} of {len(prompts)} prompts")

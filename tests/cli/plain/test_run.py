@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,6 +87,24 @@ def test_what_another_program_does_is_learnt_at_the_next_command(
     assert "The topic file was changed by another program: description " in result.out
     shown = result.out.rpartition("\nname: ")[2]
     assert shown.startswith("Taxes\ndescription: Advice on filing business income tax returns\n")
+
+
+def test_without_the_session_figures_are_shown_and_edits_are_printed(
+    plain: Plain, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = Workspace.save_draft
+
+    def deleted(workspace: Workspace, *, always: bool = False) -> None:
+        save(workspace, always=always)
+        shutil.rmtree(folder / ".guardtui", ignore_errors=True)
+
+    monkeypatch.setattr(Workspace, "save_draft", deleted)
+    result = plain("name Taxes", "description Bread", "discard", "y", "show")
+    assert result.code == 3
+    assert result.out.count("\nCoverage is ") == 4
+    assert "deployed" not in result.err
+    assert "sessions.sqlite3: the file is missing: it was deleted or moved" in result.err
+    assert "\n  description: Bread\n" in result.err
 
 
 @pytest.mark.parametrize(

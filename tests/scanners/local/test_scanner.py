@@ -117,7 +117,7 @@ def test_allow_topic_triggers_on_other_prompts() -> None:
 def test_threshold_is_a_score() -> None:
     scanner = LocalScanner("static")
     default = scanner.settings
-    assert (default.threshold_source, default.kind) == ("shipped", "engine")
+    assert (default.threshold_source, default.kind) == ("built-in", "engine")
     scanner.use_threshold(0.9)
     verdicts = scan(scanner, TOPIC)
     np.testing.assert_array_equal(verdicts.triggered == 1, verdicts.score >= 0.9)
