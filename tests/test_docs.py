@@ -1,4 +1,4 @@
-"""Documentation: keys, links, pictures, command lines, module names, and no external loads."""
+"""Documentation: keys, links, pictures, command lines, and module names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import importlib.util
 import os
 import re
 import shlex
-import subprocess
-import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
 
@@ -16,10 +13,8 @@ import click
 import pytest
 
 from guardtui.cli.main import COMMANDS, cli
+from tests.docs.blocks import DOCUMENTS, PAGES, ROOT
 
-ROOT = Path(__file__).parent.parent
-PAGES = sorted((ROOT / "docs" / "pages").glob("*.md"))
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 LOADED = re.compile(r"url\(\s*[\"']?(?:https?:)?//|@import\s+[\"'](?:https?:)?//")
@@ -237,41 +232,3 @@ def test_figures_of_the_engine_are_those_of_the_benchmarks() -> None:
     assert len(figures) > 8
     for figure in set(figures) - {"0.500"}:  # the built-in threshold
         assert figure in measured, figure
-
-
-class _Loads(HTMLParser):
-    """Collects what a page loads by itself; links that a reader follows are none."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
-        for name in ("src", "srcset", "data", "poster"):
-            self.found.append(values.get(name) or "")
-        if tag == "link":
-            self.found.append(values.get("href") or "")
-
-
-@pytest.mark.process
-def test_site_builds_as_documented_and_loads_nothing(tmp_path: Path) -> None:
-    pytest.importorskip("mkdocs", reason="needs the extra docs")
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    (command,) = re.findall(r"^python (-m mkdocs build .*)$", text, re.MULTILINE)
-    done = subprocess.run(
-        [sys.executable, *command.split(), "--site-dir", str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    pages = sorted(tmp_path.rglob("*.html"))
-    assert len(pages) >= len(PAGES)
-    for page in pages:
-        text = page.read_text("utf-8")
-        parser = _Loads()
-        parser.feed(text)
-        foreign = [one for one in parser.found if re.match(r"(?:https?:)?//", one.strip())]
-        assert not foreign, page.name
-        assert not LOADED.search(text), page.name
-    for sheet in tmp_path.rglob("*.css"):
-        assert not LOADED.search(sheet.read_text("utf-8")), sheet.name

@@ -216,5 +216,5 @@ def template(kind: str, output: Path | None) -> int:
     from guardtui.scanners.models.templates import DecisionTemplate, JudgeTemplate
 
     format_for(None, output, "md", TEMPLATES)
-    write((JudgeTemplate if kind == "judge" else DecisionTemplate).shipped().text, output)
+    write((JudgeTemplate if kind == "judge" else DecisionTemplate).built_in().text, output)
     return Exit.DONE
