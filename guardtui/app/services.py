@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from guardtui.advice.judgement import LIKELY, Judgement, judge
 from guardtui.app.advice.edit_preview import EditPreviews
@@ -40,8 +41,8 @@ from guardtui.app.scan.subject import FigureSubject
 from guardtui.app.state import AppState, with_session
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import (
+    BUILT_IN,
     FITTED,
-    SHIPPED,
     Wanted,
     require_classes,
 )
@@ -83,7 +84,7 @@ class Services:
         by default it is fitted to the labels at each definition.
         """
         self._resumed, self._threshold = resumed, threshold
-        if threshold != SHIPPED and scanner.threshold[0] is None:
+        if threshold != BUILT_IN and scanner.threshold[0] is None:
             scanner.use_threshold(FITTED)
         context = Context.of(workspace, scanner, author, jobs)
         self.workspace, self.session = workspace, workspace.session
@@ -242,8 +243,8 @@ class Services:
         if evaluation is None:
             return False
         with problems_shown(self.author):
-            iteration = await asyncio.to_thread(workspace.write, evaluation, Decision.KEEP)
-            self.session.record(iteration)
+            write = partial(workspace.write, evaluation, Decision.KEEP, first=True)
+            self.session.record(await asyncio.to_thread(write))
             self.store.publish(with_session(self.state, workspace))
         return True
 

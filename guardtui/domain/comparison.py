@@ -169,7 +169,7 @@ class Comparison:
 
     @property
     def separates(self) -> str:
-        """`separates better` or `separates worse` if only that has demonstrably changed, or "".
+        """`better scores` or `worse scores` if only separation has demonstrably changed, or "".
 
         The 95 % interval of the change of separation must exclude 0.
         """
@@ -180,8 +180,8 @@ class Comparison:
         ):
             return ""
         if change.low > 0:
-            return "separates better"
-        return "separates worse" if change.high < 0 else ""
+            return "better scores"
+        return "worse scores" if change.high < 0 else ""
 
     @property
     def sentence(self) -> str:
@@ -203,7 +203,7 @@ class Comparison:
         if not self.separates or change is None:
             return sentence
         figures = change_interval_text(change.value, change.low, change.high)
-        return f"{sentence}; but {self.separates}: {figures}"
+        return f"{sentence}; but {self.separates}: separation {figures}"
 
     def _pairs(self) -> Pairs:
         width = len(Outcome)

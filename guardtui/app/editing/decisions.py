@@ -157,7 +157,7 @@ class Decisions:
             self._author.notify(f"Kept as #{number} and saved to {file}")
 
     async def keep_measured(self, evaluation: Evaluation) -> None:
-        """Record the current definition, which an experiment has proven better, as kept.
+        """Record the current definition, which an experiment has shown to be better, as kept.
 
         It is saved to the topic file. Raises StoreError.
         """
@@ -180,10 +180,14 @@ class Decisions:
             question = Confirm(f"{objection} Discard anyway?", "Discard", "Cancel")
             if not await self._author.ask(question):
                 return
+        iteration = None
         with problems_shown(self._author):
             iteration = await self._write_discarded(evaluation)
             self._session.restore_best()
             self._author.notify(f"Discarded as #{iteration.number}; back to #{best.number}")
+            await self._sync.follow(evaluation.topic)
+        if iteration is None:
+            return
         if plateau := plateau_text(self._session):
             self._author.notify(plateau, severity="warning", seconds=PLATEAU_TIME)
         self._decided()

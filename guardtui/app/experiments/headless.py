@@ -61,8 +61,8 @@ class HeadlessExperiment:
         log = ExperimentLog(SessionStore(self.files.topic))
         return ExperimentRun(log, record, self.prompts, self.answering, scanned=scanned)
 
-    def record_proven(self, run: ExperimentRun, *, kept: bool) -> Iteration | None:
-        """Record the proven candidate as an undecided iteration, once; None if none is proven.
+    def record_better(self, run: ExperimentRun, *, kept: bool) -> Iteration | None:
+        """Record the better candidate as an undecided iteration, once; None if none is better.
 
         `kept` says that its definition was kept.
         """

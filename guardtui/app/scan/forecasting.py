@@ -73,7 +73,7 @@ class Forecasting:
     async def estimate(self, scan: Evaluation, prompts: PromptSet) -> Estimate | None:
         """Estimate the rates of a scan with open rows, or None.
 
-        The forecaster is that of a running check of likely flips, of the earlier scans, or of the
+        The forecaster is that of a running check of likely changes, of the earlier scans, or of the
         verdicts so far. There is no estimate until enough verdicts have arrived, nor while prompts
         wait to be embedded.
         """
@@ -135,7 +135,7 @@ class Forecasting:
         settings: ScannerSettings,
         completed: Evaluation | None,
     ) -> FlipGrounds:
-        """Return the basis for a check of likely flips and for estimated rates.
+        """Return the basis for a check of likely changes and for estimated rates.
 
         `completed` is the scan that the check continues.
         """
@@ -262,7 +262,7 @@ class Forecasting:
 def as_evaluation(forecast: Forecast, engine: Evaluation) -> Evaluation:
     """Return the likelier verdict of each prompt, with the probability to trigger as score.
 
-    `engine` is the embedded engine's evaluation of the same definition, for the matched parts.
+    `engine` is the engine's evaluation of the same definition, for the matched parts.
     """
     verdicts = replace(
         engine.verdicts,

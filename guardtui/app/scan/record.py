@@ -64,10 +64,7 @@ def iteration_of(session: Session, evaluation: Evaluation) -> Iteration | None:
     """Return the newest iteration with these verdicts and this key, or None."""
     for iteration in reversed(session.iterations):
         recorded = iteration.evaluation
-        if recorded is evaluation or (
-            recorded.key == evaluation.key
-            and np.array_equal(recorded.verdicts.triggered, evaluation.verdicts.triggered)
-        ):
+        if recorded is evaluation or recorded.equals(evaluation):
             return iteration
     return None
 

@@ -235,7 +235,7 @@ class ThresholdDialog(Modal[float | None]):
 
 
 class _EngineThreshold:
-    """The threshold of the embedded engine, moved, restored or kept; `notes` are on its curves."""
+    """The threshold of the engine, moved, restored or kept; `notes` are on its curves."""
 
     def __init__(self, services: Services, shown: Evaluation) -> None:
         self._services, self._scanner = services, services.engine.scanner

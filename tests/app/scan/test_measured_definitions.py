@@ -21,7 +21,7 @@ from tests.guardrails import airs_settings
 
 
 def opened(path: Path) -> Loop:
-    app = Loop(path, threshold="shipped", jobs=resting_jobs("ideas"))
+    app = Loop(path, threshold="built-in", jobs=resting_jobs("ideas"))
     app.services.measured.pause = 0
     return app
 

@@ -55,7 +55,7 @@ async def drive(
     topic_path: Path, run: Run, size: tuple[int, int] = (120, 40), *, opens: bool = True
 ) -> None:
     workspace = Workspace.open(topic_path)
-    app = GuardtuiApp.of(workspace, LocalScanner("static"), threshold="shipped")
+    app = GuardtuiApp.of(workspace, LocalScanner("static"), threshold="built-in")
     async with app.run_test(size=size) as pilot:
         main = main_screen(app)
         await until(pilot, lambda: main.rows.results is not None)
