@@ -108,7 +108,7 @@ class Experiments:
     def proven_text(self) -> str:
         """The proven edit of the current definition and its least gain, in words, or ""."""
         status, state = self._store.state.experiment, self._store.state
-        if not self.proven or status is None or status.best is None or status.topic != state.topic:
+        if self.under_way or status is None or status.best is None or status.topic != state.topic:
             return ""
         low = status.candidates[status.best].standing.low or 0.0
         who = display_start(status.settings.guardrail.badge(), 40)
