@@ -71,7 +71,7 @@ def test_a_report_names_the_model_and_counts_what_it_cost(
     assert document["usage"]["calls"] == COUNT
     table = run(*arguments, **home)
     verdict, *_ = table.out.splitlines()
-    assert "measured by the decision model decide, threshold 0.500 (shipped), " in verdict
+    assert "measured by the decision model decide, threshold 0.500 (built-in), " in verdict
     assert "no calls" in table.err
     assert requests(service) == COUNT
 

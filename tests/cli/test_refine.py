@@ -48,7 +48,7 @@ def test_the_search_proposes_and_leaves_the_topic_alone(run: Run, sample: Path) 
     result = run(*QUICK)
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
-    assert lines[0].startswith("Measured by the embedded engine (a stand-in for the real gua")
+    assert lines[0].startswith("Measured by the engine (a quick stand-in for your gua")
     assert "prompts: all prompts, without the definition's own examples" in lines[1]
     assert "proposals, the greatest gain first" in lines
     place = lines.index("first proposal")
