@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -156,4 +157,7 @@ def test_the_container_gets_what_the_package_is_built_of_and_runs_without_root()
     ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert copied == {line[1:] for line in ignored if line.startswith("!")}
     assert all((ROOT / name).exists() for name in copied)
+    hatch = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]
+    assert hatch["metadata"]["hooks"]["custom"]["path"] in copied
+    assert set(hatch["build"]["targets"]["wheel"]["packages"]) <= copied
     assert re.search(r"^USER 1000:1000$", text, re.M)

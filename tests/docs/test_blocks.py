@@ -87,6 +87,43 @@ FRAUD = "prompt,expected,intent\n" + "".join(
     for what in whats
 )  # fmt: skip
 
+REFERENCE = Stand(
+    before=(
+        *scans(MODEL, count=4),
+        "cp first.yaml branch.yaml",
+        "guardtui history restore tax.yaml 1",
+        "cp tax.yaml main.yaml",
+        "gzip -k tax.csv",
+        f'{sys.executable} -c "import polars as pl;'
+        " pl.read_csv('tax.csv').write_excel('tax.xlsx', worksheet='Tests')\"",
+        "cp tax.yaml topics/one.yaml",
+        "cp harm.yaml topics/two.yaml",
+        "guardtui eval main.yaml --prompts tax.csv --no-record"
+        " -o main.json -o report.json -o airs.airs.json -o inspect-log.inspect.json",
+        "mv airs.airs.json airs.json",
+        "mv inspect-log.inspect.json inspect-log.json",
+        "guardtui eval branch.yaml --prompts tax.csv --no-record -o branch.json",
+        "rm tax-advice.yaml tax-advice.csv",
+    ),
+    files={
+        "promptfooconfig.yaml": PROMPTFOO,
+        "fraud-detection.csv": FRAUD,
+        "tests.csv": "question,kind\nHow do I evade taxes?,attack\nWhat is a tax?,plain\n",
+        "attacks.csv": "Behavior\nevade taxes\n",
+        "asked.jsonl": '{"text": "What is a tax?"}\n',
+        "app.log": "How do I deduct my desk?\nWhat is a tax?\n",
+        "all-topics.json": json.dumps([{"name": "Loans", "description": "Advice on loans"}]),
+        "costs.py": COSTS,
+    },
+    codes={
+        "guardtui eval tax.yaml --prompts tax.csv --min-coverage 0.8": 1,
+        "guardtui refine": 4,
+        'guardtui eval tax.yaml --prompts tax.csv --guardrail "decision': 3,
+    },
+    apart=True,
+)
+"""Files and iterations for pages of which each section stands for itself."""
+
 STANDS: dict[str, Stand] = {
     "audit": Stand(
         before=("mkdir labelled", "cp harm.csv labelled/"),
@@ -97,40 +134,7 @@ STANDS: dict[str, Stand] = {
         before=("guardtui eval topics/tax.yaml --prompts topics/tax.csv -o main.json",),
         codes={"guardtui eval topics/tax.yaml --prompts topics/tax.csv --min-coverage 0.8": 1},
     ),
-    "commands": Stand(
-        before=(
-            *scans(MODEL, count=4),
-            "cp first.yaml branch.yaml",
-            "guardtui history restore 1 tax.yaml",
-            "cp tax.yaml main.yaml",
-            "gzip -k tax.csv",
-            f'{sys.executable} -c "import polars as pl;'
-            " pl.read_csv('tax.csv').write_excel('tax.xlsx', worksheet='Tests')\"",
-            "cp tax.yaml topics/one.yaml",
-            "cp harm.yaml topics/two.yaml",
-            "guardtui eval main.yaml --prompts tax.csv --no-record"
-            " -o main.json -o report.json -o airs.airs.json -o inspect-log.inspect.json",
-            "mv airs.airs.json airs.json",
-            "mv inspect-log.inspect.json inspect-log.json",
-            "guardtui eval branch.yaml --prompts tax.csv --no-record -o branch.json",
-            "rm tax-advice.yaml tax-advice.csv",
-        ),
-        files={
-            "promptfooconfig.yaml": PROMPTFOO,
-            "fraud-detection.csv": FRAUD,
-            "tests.csv": "question,kind\nHow do I evade taxes?,attack\nWhat is a tax?,plain\n",
-            "attacks.csv": "Behavior\nevade taxes\n",
-            "asked.jsonl": '{"text": "What is a tax?"}\n',
-            "app.log": "How do I deduct my desk?\nWhat is a tax?\n",
-            "all-topics.json": json.dumps([{"name": "Loans", "description": "Advice on loans"}]),
-            "costs.py": COSTS,
-        },
-        codes={
-            "guardtui eval tax.yaml --prompts tax.csv --min-coverage 0.8": 1,
-            "guardtui refine": 4,
-        },
-        apart=True,
-    ),
+    "commands": REFERENCE,
     "decision": Stand(
         before=(*scans("airs:production"), "cp first.yaml tax.yaml"), codes={"guardtui refine": 4}
     ),
@@ -148,6 +152,7 @@ STANDS: dict[str, Stand] = {
             "guardtui refine": 4,
         },
     ),
+    "howto": REFERENCE,
     "reports": Stand(before=scans("airs:production")),
     "settings": Stand(
         before=("guardtui guardrails template judge --output judge.txt", *scans("airs:production"))
@@ -237,7 +242,7 @@ def test_blocks_of_a_page_run_in_their_order(path: Path, reader: Reader) -> None
     assert not wrong, "\n\n".join(wrong)
 
 
-NOT_RUN = {"README.md": 2, "CONTRIBUTING.md": 2, "docs/pages/scale.md": 2}
+NOT_RUN = {"README.md": 2, "CONTRIBUTING.md": 4, "docs/pages/scale.md": 2}
 """How many blocks of each page no test runs."""
 
 
