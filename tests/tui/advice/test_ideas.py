@@ -320,7 +320,7 @@ async def test_an_idea_is_explained_with_its_prompts_and_discarded(poor: Path) -
         main, known = await opened(pilot, app)
         main.perform("ideas")
         await page(pilot, app)
-        await until(pilot, lambda: "] on other prompts" in frame(app))
+        await until(pilot, lambda: ") on new prompts" in frame(app))
         shown = " ".join(frame(app).replace("│", " ").split())
         assert re.search(r"Coverage for the engine: (likely )?\+0\.\d{3} \[.0\.\d{3}, \+0", shown)
         assert "Separates better (+0." in shown
