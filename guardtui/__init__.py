@@ -6,9 +6,7 @@
 - `GuardtuiError`: the base class of errors in files and evaluations; its message has the remedy.
 """
 
-from typing import TYPE_CHECKING, Any
-
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "ComparisonResult",
@@ -23,6 +21,8 @@ __all__ = [
     "load_topic",
 ]
 
+# Not imported: a Ctrl-C meanwhile would show a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from guardtui.api import (
         ComparisonResult,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
 else:
     # Loaded on first access: every command imports this package.
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from guardtui import api

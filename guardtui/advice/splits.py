@@ -49,7 +49,7 @@ class SplitError(GuardtuiError, ValueError):
 
 
 def split_by_column(prompts: PromptSet) -> Split | None:
-    """Split by the column `split`; return None if the prompts have no such column.
+    """Split by the column `split`; return None if the prompts have none with values.
 
     In the column, `train` and `search` select rows to choose on, `test` and `report` rows to report
     on (more words: `SEARCH_WORDS`, `REPORT_WORDS`; any case). Other rows are left out, with a note.
@@ -59,6 +59,8 @@ def split_by_column(prompts: PromptSet) -> Split | None:
     if column is None:
         return None
     values = prompts.frame[column].str.strip_chars().str.to_lowercase()
+    if not (values != "").any():
+        return None
     search = values.is_in(SEARCH_WORDS).to_numpy()
     report = values.is_in(REPORT_WORDS).to_numpy()
     notes = []

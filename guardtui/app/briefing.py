@@ -145,9 +145,10 @@ def _next_words(
         return ()  # the author knows what the guardrail has, or what prevents a record
     if number is None or session is None:
         return (*words.evaluate, "--record") if words.evaluate else ()
+    search = ("guardtui", "refine", words.topic, "--prompts", words.prompts, *words.reading)
     judgement = judge(evaluation, report.comparison, report.baseline_number)
     if judgement.code in (Code.NO_COVERAGE, Code.TOO_FEW_LABELS):
-        return ()  # labels decide, which no command writes
+        return search if report.ideas else ()  # labels decide, which no command writes
     iteration, best = session.iteration(number), session.best
     decided = iteration.decision is not Decision.UNDECIDED
     if not decided and (best is None or best.evaluation.topic != evaluation.topic):
@@ -159,6 +160,5 @@ def _next_words(
         if not against_discarding(session, evaluation):
             return ("guardtui", "history", "discard", words.topic, *decision)
         # Nothing shows that it is better or worse: labels decide, or another edit.
-    if report.ideas is not None and not any(idea.is_promising for idea in report.ideas):
-        return ()  # a search measures edits like these: the author's own edit comes next
-    return ("guardtui", "refine", words.topic, "--prompts", words.prompts, *words.reading)
+    # A search measures edits like these: where none is listed, the author's own edit comes next.
+    return search if report.ideas is None or report.ideas else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,9 +49,9 @@ def guardrail_option(
 
 
 def encoder_option(function: Function) -> Function:
-    """Add --set for a command that runs the embedded engine only, passed as `encoder`."""
+    """Add --set for a command that runs the engine only, passed as `encoder`."""
 
-    @set_option("Value of a key of the embedded engine: encoder=pair, minilm or static.")
+    @set_option("Value of a key of the engine: encoder=pair, minilm or static.")
     @functools.wraps(function)
     def command(*, settings: tuple[str, ...], **values: Any) -> Any:
         return function(encoder=GuardrailFlags(None, settings).with_encoder()[1], **values)
@@ -121,6 +120,7 @@ class GuardrailFlags:
 
         A query of a URL that holds a secret is replaced by "…".
         """
+        from guardtui.http.address import without_queries
         from guardtui.scanners.configuration import keys_of, secret_in
 
         known = {key.name for key in keys_of(guardrail.kind)}
@@ -132,8 +132,3 @@ class GuardrailFlags:
             without_queries(word) if secret_in({"model": word.replace(",", " ")}) else word
             for word in words
         ]
-
-
-def without_queries(text: str) -> str:
-    """Return text without the queries of its URLs, which may hold a secret."""
-    return re.sub(r"(://[^?#]*)\?[^#]*", r"\1?…", text)

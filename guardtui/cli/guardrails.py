@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from guardtui.app.guardrails.check_result import CheckResult, CheckResults
+from guardtui.cli.command_help import Group
 from guardtui.cli.diagnostics import Exit, note
-from guardtui.cli.guardrail_options import GuardrailFlags, set_option, without_queries
+from guardtui.cli.guardrail_options import GuardrailFlags, set_option
 from guardtui.cli.options import FILE, exits, json_option, output_option
 from guardtui.cli.output import table, write
 from guardtui.cli.output_options import TEMPLATES, format_for
@@ -56,7 +57,16 @@ class KeyList:
 _KINDS = ("engine", "airs", "judge", "decision")
 
 
-@click.group("guardrails", invoke_without_command=True)
+@click.group(
+    "guardrails",
+    cls=Group,
+    invoke_without_command=True,
+    examples=(
+        ("guardtui guardrails", "The guardrails that have a name here"),
+        ("guardtui guardrails --keys airs", "What can be set for a kind"),
+        ("guardtui guardrails check prod", "Whether one is reached"),
+    ),
+)
 @click.option("--keys", "kind", type=click.Choice(_KINDS), help="List the keys of this kind.")
 @json_option
 @click.pass_context
@@ -137,6 +147,7 @@ def _texts(values: dict[str, Any]) -> list[str]:
 
 def shown_values(values: dict[str, Any]) -> dict[str, Any]:
     """Return values of keys without the queries of URLs, which may hold a secret."""
+    from guardtui.http.address import without_queries
 
     def shown(value: Any) -> Any:
         if isinstance(value, list):
@@ -205,5 +216,5 @@ def template(kind: str, output: Path | None) -> int:
     from guardtui.scanners.models.templates import DecisionTemplate, JudgeTemplate
 
     format_for(None, output, "md", TEMPLATES)
-    write((JudgeTemplate if kind == "judge" else DecisionTemplate).shipped().text, output)
+    write((JudgeTemplate if kind == "judge" else DecisionTemplate).built_in().text, output)
     return Exit.DONE

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from guardtui.cli.command_help import ListingGroup
 from guardtui.cli.diagnostics import Exit, note, warn
 from guardtui.cli.guardrail_options import Function
 from guardtui.cli.options import FILE, exits
 from guardtui.cli.output import table, write
+from guardtui.domain.figures import ON_NEW_PROMPTS
 
 if TYPE_CHECKING:
     from guardtui.app.editing.iteration_decisions import IterationDecisions
@@ -25,7 +27,7 @@ _HEADER = (
     "★◆",
     "decision",
     "coverage",
-    "95 % interval",
+    ON_NEW_PROMPTS,
     "TPR",
     "TNR",
     "by",
@@ -37,24 +39,19 @@ _YES = "give --yes to answer yes"
 _UNANSWERED = {Exit.BAD_INPUT: "bad input, or a question without --yes"}
 
 
-class _IterationNumber(click.IntRange):
-    """The number of an iteration, which comes before the topic file."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if not str(value).lstrip("-").isdecimal():
-            name = ctx.info_name if ctx is not None else ""
-            self.fail(
-                f"{value!r} is not the number of an iteration: first the number, then the topic "
-                f"file, as in 'guardtui history {name} 3 topic.yaml'",
-                param,
-                ctx,
-            )
-        return int(super().convert(value, param, ctx))
-
-
-@click.group("history")
+@click.group(
+    "history",
+    cls=ListingGroup,
+    examples=(
+        ("guardtui history tax.yaml", "All iterations"),
+        ("guardtui history keep tax.yaml", "Keep the newest one"),
+        ("guardtui history restore tax.yaml 2", "Write the definition of #2 into the file"),
+    ),
+)
 def command() -> None:
     """List the iterations of a topic's session; keep, discard, restore and pin them.
+
+    'guardtui history TOPIC' lists them.
 
     'guardtui eval' records iterations, and so does the app: both work on one session.
     """
@@ -84,7 +81,7 @@ _iteration_option = click.option(
     metavar="N",
     help="The iteration (default: the newest of the topic file's definition).",
 )
-_number_argument = click.argument("number", type=_IterationNumber(0), metavar="N")
+_number_argument = click.argument("number", type=click.IntRange(0), metavar="N")
 _yes_option = click.option("--yes", "-y", is_flag=True, help="Answer every question with yes.")
 
 
@@ -198,12 +195,12 @@ def discard(
 
 
 @command.command("restore")
-@_number_argument
 @click.argument("topic", type=FILE)
+@_number_argument
 @_yes_option
 @_common
 @exits(_UNANSWERED)
-def restore(number: int, topic: Path, yes: bool, prompts: Path | None, format_name: str) -> None:
+def restore(topic: Path, number: int, yes: bool, prompts: Path | None, format_name: str) -> None:
     """Write the definition of iteration N to the topic file."""
     decisions = _opened(topic, prompts)
     iteration = decisions.chosen(number)
@@ -214,10 +211,10 @@ def restore(number: int, topic: Path, yes: bool, prompts: Path | None, format_na
 
 
 @command.command("pin")
-@_number_argument
 @click.argument("topic", type=FILE)
+@_number_argument
 @_common
-def pin(number: int, topic: Path, prompts: Path | None, format_name: str) -> None:
+def pin(topic: Path, number: int, prompts: Path | None, format_name: str) -> None:
     """Make iteration N the baseline of all comparisons."""
     decisions = _opened(topic, prompts)
     iteration = decisions.chosen(number)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from guardtui.cli.command_help import ListingGroup
 from guardtui.cli.diagnostics import note, progress, warn
 from guardtui.cli.guardrail_options import Function, set_option
 from guardtui.cli.options import FILE, writer_option
@@ -28,12 +29,19 @@ _PRIVATE = "may hold personal data: only you can read it, and nothing is sent an
 _STATES = ("true", "false", "set-aside", "unlabelled")
 
 
-@click.group("inbox")
+@click.group(
+    "inbox",
+    cls=ListingGroup,
+    examples=(
+        ("guardtui inbox add tax.yaml prod.log", "Collect the prompts of a log"),
+        ("guardtui inbox tax.yaml", "What waits for a label"),
+    ),
+)
 def command() -> None:
     """Collect prompts from logs, and label them.
 
     They wait in NAME.inbox.jsonl beside the prompt set NAME.csv, and so do its rows without a
-    label: in no figure until a person has labelled them.
+    label: in no figure until a person has labelled them. 'guardtui inbox TOPIC' lists them.
     """
 
 
@@ -47,8 +55,8 @@ def _prompts_option(function: Function) -> Function:
 
 
 @command.command("add")
+@click.argument("topic", type=FILE)
 @click.argument("logs", type=FILE, nargs=-1, required=True, metavar="LOG…")
-@click.option("--topic", type=FILE, required=True, metavar="FILE", help="The topic file.")
 @_prompts_option
 @click.option(
     "--prompt-column",
@@ -67,8 +75,8 @@ def _prompts_option(function: Function) -> Function:
     "--iteration", type=int, metavar="N", help="The one with the definition of those verdicts."
 )
 def add(
-    logs: tuple[Path, ...],
     topic: Path,
+    logs: tuple[Path, ...],
     prompts: Path | None,
     column: str,
     guardrail: str,

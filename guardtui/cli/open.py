@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.expressions import (
     epoch_options,
@@ -87,7 +88,15 @@ def app_options(function: Function) -> Function:
     return function
 
 
-@click.command("open")
+@click.command(
+    "open",
+    cls=Command,
+    examples=(
+        ("guardtui open tax.yaml --prompts tax.csv", "A topic with its prompts"),
+        ("guardtui tax.yaml", "The same, with the prompts used last"),
+        ("guardtui open tax.yaml --guardrail airs:prod", "Scan with AIRS when asked to"),
+    ),
+)
 @app_options
 @click.option(
     "--plain",
@@ -102,8 +111,10 @@ def command(*, plain: bool, **values: Any) -> int:
     """
     start = prepared(**values)
     if plain:
+        from guardtui.cli.output import check_output
         from guardtui.cli.plain.run import run_plain
 
+        check_output(None)
         return start(run_plain)
     if os.environ.get("TEXTUAL_DRIVER") != WEB_DRIVER:
         require_terminal()

@@ -53,6 +53,12 @@ class Evaluation:
         """The key that says what this evaluation is about."""
         return EvaluationKey(self.topic, self.settings, self.prompt_set)
 
+    def equals(self, other: Evaluation) -> bool:
+        """Return whether another evaluation is about the same, with the same verdicts."""
+        return self.key == other.key and np.array_equal(
+            self.verdicts.triggered, other.verdicts.triggered
+        )
+
     @property
     def should_trigger(self) -> NDArray[np.bool_]:
         """Whether the guardrail should trigger, bool [N]: `expected`, or its opposite for allow."""
@@ -77,7 +83,7 @@ class Evaluation:
     def is_of_a_part(self) -> bool:
         """Whether it covers a random sample only, because the other prompts are not embedded yet.
 
-        Only then does the embedded engine leave prompts open.
+        Only then does the engine leave prompts open.
         """
         return self.settings.kind == ENGINE and self.metrics.open > 0
 

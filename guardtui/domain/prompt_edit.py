@@ -18,9 +18,33 @@ class Relabel:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Remove rows."""
+    """Remove rows; with `restorable`, they are returned, for `Restore`."""
 
     keys: frozenset[int]
+    restorable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedRow:
+    """A row that was removed: its values, its place, and the bytes that its file had for it.
+
+    `others` are the values of further columns, `before` the keys of the rows before it, the
+    nearest first.
+    """
+
+    key: int
+    prompt: str
+    expected: bool
+    others: dict[str, str]
+    before: tuple[int, ...]
+    stored: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Put removed rows back at their places, in the order of the file they were removed from."""
+
+    rows: tuple[RemovedRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +76,7 @@ class Rewrite:
     others: dict[str, str] = field(default_factory=dict)
 
 
-PromptEdit: TypeAlias = Relabel | Remove | Duplicate | Add | Rewrite
+PromptEdit: TypeAlias = Relabel | Remove | Restore | Duplicate | Add | Rewrite
 
 
 def text_problem(text: str, subject: str = "prompt") -> str:

@@ -17,10 +17,9 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from filelock import FileLock, Timeout
-
 from guardtui.domain.inbox import State, WhyAsked
 from guardtui.files.change_signature import change_signature
+from guardtui.files.file_locks import FileLock, Timeout, lock_error
 from guardtui.files.problems import FileError, from_os_error
 from guardtui.files.table_formats import unpacked_name
 
@@ -113,9 +112,7 @@ class InboxFile:
             problem = f"another program has been writing it for {_PATIENCE:.0f} s"
             raise FileError(self.path, problem, f"stop it, or remove {path.name}") from error
         except OSError as error:
-            # A link or a folder of this name, or the lock of another user.
-            culprit = path if os.path.lexists(path) else self.path
-            raise from_os_error(culprit, error) from error
+            raise lock_error(self.path, path, error) from error
         try:
             with self._opened() as file:
                 self.path.chmod(_PRIVATE)

@@ -153,8 +153,16 @@ class PromptDocument(ABC):
         """Remove the rows."""
 
     @abstractmethod
+    def stored(self, row: int) -> bytes:
+        """Return the form in which the file has a row, for `inserted`."""
+
+    @abstractmethod
+    def inserted(self, rows: Sequence[tuple[int, bytes]]) -> bytes:
+        """Insert `stored` rows, each behind a row (-1: before the first), by ascending row."""
+
     def duplicated(self, rows: Rows) -> bytes:
         """Insert a copy of each row after it."""
+        return self.inserted([(row, self.stored(row)) for row in rows.tolist()])
 
     @abstractmethod
     def added(self, prompts: Sequence[tuple[str, bool]], others: dict[str, str]) -> bytes:
@@ -210,14 +218,18 @@ class _Text(PromptDocument):
             result = result.removesuffix(b"\n").removesuffix(b"\r")
         return result
 
-    def duplicated(self, rows: Rows) -> bytes:
-        body, end = self.body, self.line_end()
+    def stored(self, row: int) -> bytes:
+        return self.body[self.starts[row] : self.stops[row]].removesuffix(b"\r")
+
+    def inserted(self, rows: Sequence[tuple[int, bytes]]) -> bytes:
+        end = self.line_end()
         changes = []
-        for start, stop in zip(self.starts[rows].tolist(), self.stops[rows].tolist(), strict=True):
-            if stop < len(body):
-                changes.append((stop + 1, stop + 1, body[start : stop + 1]))
-            else:
-                changes.append((stop, stop, end + body[start:stop]))
+        for row, stored in rows:
+            at = int(self.starts[0] if row < 0 else self.stops[row] + 1)
+            if at <= len(self.body):
+                changes.append((at, at, stored + end))
+            else:  # behind a last row without a line end
+                changes.append((at - 1, at - 1, end + stored))
         return self.splice(changes)
 
     def behind(self, rows: Sequence[str]) -> bytes:
@@ -460,13 +472,16 @@ class _JsonArray(_JsonLines):
         changes += [(int(stops[index - 1]), int(stops[index]), b"") for index in gone[first:]]
         return self.splice(changes)
 
-    def duplicated(self, rows: Rows) -> bytes:
+    def inserted(self, rows: Sequence[tuple[int, bytes]]) -> bytes:
         starts, stops = self._elements
         changes = []
-        for index in self.places[rows].tolist():
-            stop = int(stops[index])
-            copy = self._separator(index) + self.body[starts[index] : stop]
-            changes.append((stop, stop, copy))
+        for row, stored in rows:
+            if row < 0:
+                at, new = int(starts[0]), stored + self._separator(0)
+            else:
+                index = int(self.places[row])
+                at, new = int(stops[index]), self._separator(index) + stored
+            changes.append((at, at, new))
         return self.splice(changes)
 
     def behind(self, rows: Sequence[str]) -> bytes:
@@ -558,6 +573,22 @@ class _Parquet(PromptDocument):
         remaining = np.ones(self.frame.height, bool)
         remaining[self.places[rows]] = False
         return self._written(self.frame.filter(pl.Series(remaining)))
+
+    def stored(self, row: int) -> bytes:
+        return parquet_bytes(self.frame[int(self.places[row])])
+
+    def inserted(self, rows: Sequence[tuple[int, bytes]]) -> bytes:
+        frame, pieces, copied = self.frame, list[pl.DataFrame](), 0
+        for row, stored in rows:
+            stop = int(self.places[row]) + 1 if row >= 0 else int(self.places[0])
+            pieces += (frame[copied:stop], parse_parquet(self.path, stored))
+            copied = stop
+        try:
+            return self._written(pl.concat([*pieces, frame[copied:]]))
+        except pl.exceptions.PolarsError as error:
+            raise FileError(
+                self.path, "its columns have other names or types now", "nothing was written"
+            ) from error
 
     def duplicated(self, rows: Rows) -> bytes:
         counts = np.ones(self.frame.height, np.intp)

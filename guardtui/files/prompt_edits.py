@@ -14,6 +14,8 @@ from guardtui.domain.prompt_edit import (
     PromptEdit,
     Relabel,
     Remove,
+    RemovedRow,
+    Restore,
     Rewrite,
     prompt_problem,
     text_problem,
@@ -29,6 +31,9 @@ from guardtui.files.prompt_rows import read_rows
 from guardtui.files.raw_rows import RawRows
 from guardtui.files.table_formats import is_packed, pack, unpack
 
+_PLACED_BY = 100
+"""Rows before a removed one by which its place is found again."""
+
 _NAME_SHOWN = 40  # characters of a column's name in a message
 
 
@@ -36,13 +41,15 @@ _NAME_SHOWN = 40  # characters of a column's name in a message
 class EditedPrompts:
     """The result of an edit; `count` rows changed, with 0 the file was not written.
 
-    `prompts` are read from the file's new content `after`; `before` is the old content.
+    `prompts` are read from the file's new content `after`; `before` is the old content. `removed`
+    are the rows of a restorable removal.
     """
 
     prompts: PromptSet
     count: int
     before: bytes
     after: bytes
+    removed: tuple[RemovedRow, ...] = ()
 
 
 class PromptsChangedError(FileError):
@@ -97,7 +104,7 @@ def edit_prompts(
     if (
         not result.prompts.equals(plan.texts)
         or not np.array_equal(result.expected, plan.labels)
-        or (plan.others is not None and not others.equals(plan.others))
+        or not (plan.others is None or _in_order(others).equals(_in_order(plan.others)))
     ):
         raise FileError(
             path, "this edit cannot be written in the format of the file", "nothing was written"
@@ -105,7 +112,11 @@ def edit_prompts(
     if read_bytes(path) != before:  # changed while it was read
         raise PromptsChangedError(path)
     write_atomically(path, after, backup_folder=backup_folder)
-    return EditedPrompts(result, count, before, after)
+    return EditedPrompts(result, count, before, after, plan.removed)
+
+
+def _in_order(others: pl.DataFrame) -> pl.DataFrame:
+    return others.select(sorted(others.columns))
 
 
 def _places(rows: RawRows, reading: Reading) -> Rows:
@@ -149,7 +160,7 @@ class _Plan:
     """The new content of a file, and what must be read back from it.
 
     `texts` and `labels` are those of all rows; `others` are further columns if they are written
-    too. `count` is the number of changed rows.
+    too. `count` is the number of changed rows, `removed` as in `EditedPrompts`.
     """
 
     after: bytes
@@ -157,6 +168,7 @@ class _Plan:
     labels: NDArray[np.bool_]
     count: int
     others: pl.DataFrame | None = None
+    removed: tuple[RemovedRow, ...] = ()
 
 
 def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: PromptDocument) -> _Plan:
@@ -175,6 +187,8 @@ def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: PromptD
             np.append(labels, edit.expected),
             1,
         )
+    if isinstance(edit, Restore):
+        return _restored(path, prompts, edit, document)
     rows = _rows_of(path, prompts, edit.keys)
     if isinstance(edit, Relabel):
         if edit.expected is not None:
@@ -189,12 +203,61 @@ def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: PromptD
         remaining = np.ones(len(prompts), bool)
         remaining[rows] = False
         return _Plan(
-            document.removed(rows), texts.filter(pl.Series(remaining)), labels[remaining], len(rows)
+            document.removed(rows),
+            texts.filter(pl.Series(remaining)),
+            labels[remaining],
+            len(rows),
+            removed=tuple(
+                _removed_row(prompts, document, row) for row in rows.tolist() if edit.restorable
+            ),
         )
     counts = np.ones(len(prompts), np.intp)
     counts[rows] = 2
     rows_twice = np.repeat(np.arange(len(prompts)), counts)
     return _Plan(document.duplicated(rows), texts.gather(rows_twice), labels[rows_twice], len(rows))
+
+
+def _removed_row(prompts: PromptSet, document: PromptDocument, row: int) -> RemovedRow:
+    keys = prompts.keys[max(0, row - _PLACED_BY) : row][::-1]
+    return RemovedRow(
+        int(prompts.keys[row]),
+        prompts.prompts[row],
+        bool(prompts.expected[row]),
+        {name: prompts.frame[name][row] for name in prompts.extra_columns},
+        tuple(keys.tolist()),
+        document.stored(row),
+    )
+
+
+def _restored(path: Path, prompts: PromptSet, edit: Restore, document: PromptDocument) -> _Plan:
+    """Insert rows, each behind the nearest of the rows that were before it."""
+    known = {key: row for row, key in enumerate(prompts.keys.tolist())}
+    behind = [next((known[key] for key in row.before if key in known), -1) for row in edit.rows]
+    placed = sorted(zip(behind, edit.rows, strict=True), key=lambda pair: pair[0])
+    rows = [row for _, row in placed]
+    count = len(prompts)
+    order = np.insert(
+        np.arange(count), [row + 1 for row, _ in placed], count + np.arange(len(rows))
+    )
+    # Rows of JSON may bring columns of their own.
+    names = dict.fromkeys([*prompts.extra_columns, *(name for row in rows for name in row.others)])
+    others = pl.DataFrame(
+        {
+            name: [
+                *(prompts.frame[name] if name in prompts.extra_columns else [""] * count),
+                *(row.others.get(name, "") for row in rows),
+            ]
+            for name in names
+        }
+    )
+    texts = pl.Series([row.prompt for row in rows], dtype=pl.String)
+    return _Plan(
+        document.inserted([(row, removed.stored) for row, removed in placed]),
+        pl.concat([prompts.prompts, texts]).gather(order),
+        np.append(prompts.expected, [row.expected for row in rows])[order],
+        len(rows),
+        others[order] if names else None,
+    )
 
 
 def _rewritten(path: Path, prompts: PromptSet, edit: Rewrite, document: PromptDocument) -> _Plan:

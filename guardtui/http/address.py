@@ -19,6 +19,11 @@ _PATH = re.compile(r"[A-Za-z0-9._~:/@!$&'()*+,;=%-]*")
 _DOTS = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
 
 
+def without_queries(text: str) -> str:
+    """Return text without the queries of its URLs, which may hold a secret."""
+    return re.sub(r"(://[^?#]*)\?[^#]*", r"\1?…", text)
+
+
 class AddressError(GuardtuiError, ValueError):
     """A text that is not an allowed URL; the message says what is. Never contains credentials."""
 
@@ -42,7 +47,7 @@ class Endpoint:
         and with `allow_http` for any host: keys and prompts are then readable on the network.
         """
         text = text.strip()
-        shown = display_text(text[:80])
+        shown = display_text(without_queries(text)[:80])
         if not text or len(text) > _LONGEST:
             raise AddressError("no URL" if not text else "the URL is too long")
         if "@" in text:

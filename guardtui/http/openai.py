@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from guardtui.domain.text import display_text
-from guardtui.http.address import AddressError, Endpoint
+from guardtui.http.address import AddressError, Endpoint, without_queries
 from guardtui.http.answers import TokenUsage, told_by
 from guardtui.http.errors import ErrorKind, ServiceError
 
@@ -57,7 +57,7 @@ def parse_model(text: str, *, allow_http: bool = False) -> tuple[str, str]:
     url, sign, name = text.strip().partition("#")
     name = name.strip()
     if not sign or not name:
-        shown = "…" if "@" in url else display_text(url[:80])
+        shown = "…" if "@" in url else display_text(without_queries(url)[:80])
         raise AddressError(
             f"{shown!r} has no model name: write URL#name, such as https://host/v1#my-model"
         )

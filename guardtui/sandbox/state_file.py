@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from guardtui.files.atomic import write_atomically
-from guardtui.files.problems import FileError, from_os_error, read_bytes
+from guardtui.files.file_locks import FileLock, Timeout, lock_error
+from guardtui.files.problems import FileError, read_bytes
 from guardtui.sandbox.tenant import TenantData
 
 
@@ -44,8 +43,7 @@ class StateFile:
                     "stop that sandbox, or name another file with --state",
                 ) from error
             except OSError as error:
-                culprit = lock if os.path.lexists(lock) else path
-                raise from_os_error(culprit, error) from error
+                raise lock_error(path, lock, error) from error
 
     def load(self) -> TenantData | None:
         """Return the stored tenant, or None if the file does not exist. Raises `FileError`."""

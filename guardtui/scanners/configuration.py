@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import Guardrail
 from guardtui.domain.text import did_you_mean, display_start
-from guardtui.http.address import AddressError, Endpoint
+from guardtui.http.address import AddressError, Endpoint, without_queries
 from guardtui.http.errors import inert
 
 MODEL_OPTION = "model-option"
@@ -62,7 +62,7 @@ def _models(value: object) -> object:
         for model in models:
             url, sign, name = str(model).partition("#")
             if not sign or not name.strip():
-                shown = "…" if "@" in url else display_start(url, _SHOWN)
+                shown = "…" if "@" in url else display_start(without_queries(url), _SHOWN)
                 raise ValueError(
                     f"'{shown}' has no model name: write URL#NAME, such as https://host/v1#my-model"
                 )
@@ -151,10 +151,10 @@ class Configuration(BaseModel):
 
 
 class EngineConfiguration(Configuration):
-    """The embedded engine."""
+    """The engine."""
 
     kind = "engine"
-    subject = "the embedded engine"
+    subject = "the engine"
 
     encoder: Literal["pair", "minilm", "static"] | None = Field(
         None, description="Encoder: pair (16 languages; the default), minilm or static (fastest)."

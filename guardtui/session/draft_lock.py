@@ -6,7 +6,7 @@ import contextlib
 import secrets
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from guardtui.files.file_locks import FileLock, Timeout
 
 
 class DraftLock:

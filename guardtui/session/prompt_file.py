@@ -7,7 +7,15 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from guardtui.domain.prompt_edit import Add, PromptEdit, Relabel, Remove, Rewrite
+from guardtui.domain.prompt_edit import (
+    Add,
+    PromptEdit,
+    Relabel,
+    Remove,
+    RemovedRow,
+    Restore,
+    Rewrite,
+)
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
 from guardtui.domain.prompts import LARGE, PromptSet
 from guardtui.domain.text import display_text
@@ -56,6 +64,8 @@ class PromptFile:
         """
         self.path = path
         self.reading = reading
+        self.removed: tuple[RemovedRow, ...] = ()
+        """Rows of the last edit, if it was a restorable removal."""
         self._steps: list[_FileStep] = []
         self._lock = threading.Lock()
         # Taken before reading, so that a write in between is detected as a change.
@@ -98,6 +108,7 @@ class PromptFile:
             ):
                 del self._steps[0]
             self._take(result.prompts)
+            self.removed = result.removed
             lines = _contradictory(result.prompts)
             if len(lines) > len(_contradictory(old)):
                 numbers = ", ".join(map(str, lines[:_LINES])) + " …" * (len(lines) > _LINES)
@@ -196,6 +207,8 @@ def _edit_text(edit: PromptEdit, count: int, path: Path, old: PromptSet) -> str:
         return f"{prompts} added to {name}"
     if isinstance(edit, Remove):
         return f"{prompts} removed from {name}"
+    if isinstance(edit, Restore):
+        return f"{prompts} put back into {name}"
     if isinstance(edit, Rewrite):
         row = old.row_of(edit.key)
         same = row is not None and old.prompts[row] == edit.prompt

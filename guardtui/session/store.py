@@ -127,7 +127,8 @@ class SessionStore:
     def add_iteration(self, iteration: Iteration, *, first: bool = False) -> Iteration:
         """Record an iteration durably; returns it with the number it got.
 
-        One that is kept as the `first` complete one is undecided if another program was first.
+        If another program was first, one that is kept as the `first` complete one is undecided; of
+        the same verdicts it is not recorded again, and that of the other program is returned.
         """
         with self.transaction() as database:
             return self._insert(database, iteration, first)
@@ -152,7 +153,11 @@ class SessionStore:
         from guardtui.session.evaluation_codec import pack_forecast, values_of
         from guardtui.session.session import Decision, is_first_complete
 
-        if first and not is_first_complete(iteration.evaluation, self._read_from(database)):
+        evaluation, recorded = iteration.evaluation, self._read_from(database) if first else []
+        if first and not is_first_complete(evaluation, recorded):
+            for other in recorded:
+                if other.evaluation.equals(evaluation):
+                    return other
             iteration = replace(iteration, decision=Decision.UNDECIDED)
         iteration = replace(iteration, number=self._next_number(database))
         values = {
@@ -372,6 +377,8 @@ class SessionStore:
 
     def template(self, template_id: str) -> str:
         """Return the text of a model's prompt template, or "" if it is not stored."""
+        if not template_id:
+            return ""
         with self.connection() as database:
             (text,) = database.execute(
                 "SELECT text FROM judge_template WHERE session = ? AND id = ?",

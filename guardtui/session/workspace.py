@@ -29,7 +29,7 @@ from guardtui.session.topic_places import usual_prompts
 if TYPE_CHECKING:
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.forecast_record import ForecastBefore
-    from guardtui.domain.prompt_edit import PromptEdit
+    from guardtui.domain.prompt_edit import PromptEdit, RemovedRow
     from guardtui.domain.prompts import PromptSet
     from guardtui.domain.topic import Topic
     from guardtui.large_sets.sample import Sample
@@ -152,6 +152,11 @@ class Workspace:
         done = self._prompt_file.edit(edit, self.backups)
         self._use_prompts()
         return done
+
+    @property
+    def removed(self) -> tuple[RemovedRow, ...]:
+        """Rows of the last edit of the prompts, if it was a restorable removal."""
+        return self._prompt_file.removed
 
     def undo_prompts(self) -> str:
         """Restore the prompt file before the last edit made here; returns "" if there is none.

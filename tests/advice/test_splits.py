@@ -28,6 +28,11 @@ def test_a_split_column_takes_precedence(tmp_path: Path) -> None:
     assert "1 row has another value in the column Split (line 6" in split.notes[0]
 
 
+def test_a_split_column_without_values_splits_nothing(tmp_path: Path) -> None:
+    rows = [("a", "true", ""), ("b", "false", " ")]
+    assert split_by_column(load_prompts(written(tmp_path, rows))) is None
+
+
 def test_a_column_that_leaves_a_half_without_a_class_is_refused(tmp_path: Path) -> None:
     rows = [("a", "true", "train"), ("b", "false", "train"), ("c", "true", "test")]
     with pytest.raises(SplitError, match=r"part to report on .* do not belong"):

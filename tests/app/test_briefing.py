@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -16,6 +17,9 @@ from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.session import Decision, Iteration, Session
 from tests.guardrails import airs_settings
 from tests.reports.test_brief import compared, evaluated, prompt_set
+
+if TYPE_CHECKING:
+    from guardtui.advice.proposals import Proposal
 
 PROMPTS = prompt_set([f"prompt {row}" for row in range(80)])
 NONE, HALF = np.zeros(80, np.bool_), np.arange(80) < 40
@@ -62,12 +66,15 @@ def test_the_next_command_reads_the_prompts_in_the_same_way() -> None:
     assert searched == "guardtui refine t.yaml --prompts p.csv --unlabelled leave-out"
 
 
-def test_where_no_measured_edit_is_likely_to_help_none_is_searched() -> None:
+def test_edits_are_searched_unless_none_is_listed() -> None:
     report = replace(compared(BEFORE, BEFORE, PROMPTS), ideas=())
     kept = Iteration(3, "2026-01-01T00:00:00Z", Decision.KEEP, BEFORE)
     session = Session(BEFORE.topic, (kept,), prompts=PROMPTS)
     report = replace(report, iteration=3)
     assert with_next_command(report, session, WORDS).next_command == ""
+    listed = replace(report, ideas=(cast("Proposal", object()),))
+    searched = "guardtui refine t.yaml --prompts p.csv"
+    assert with_next_command(listed, session, WORDS).next_command == searched
 
 
 def test_missing_verdicts_are_scanned_first() -> None:

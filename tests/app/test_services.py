@@ -432,3 +432,17 @@ async def test_closing_ends_what_runs(topic_path: Path) -> None:
     await loop.services.engine.close()
     await asyncio.gather(loop.jobs.finished(), return_exceptions=True)
     await loop.services.close()
+
+
+async def test_apps_that_open_a_new_topic_at_once_record_its_definition_once(
+    topic_path: Path,
+) -> None:
+    path = topic_path
+    apps = [Loop(path) for _ in range(3)]  # before any of them has recorded it
+    for app in apps:
+        await app.__aenter__()
+    recorded = SessionStore(path, reading=True).iterations()
+    assert [(one.number, one.decision) for one in recorded] == [(0, Decision.KEEP)]
+    assert [app.services.session.marks for app in apps] == [{0: ("keep", 0)}] * 3
+    for app in apps:
+        await app.__aexit__()

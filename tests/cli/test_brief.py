@@ -44,7 +44,7 @@ def test_eval_compares_with_the_baseline_of_the_app(run: Run, topic: Path) -> No
     assert brief(run, *EVAL)["baseline"] == 1
     worse = brief(run, *EVAL, "--record")
     assert (worse["baseline"], worse["judgement"]["code"]) == (1, "worse")
-    run("history", "pin", "0", "t.yaml")
+    run("history", "pin", "t.yaml", "0")
     assert brief(run, *EVAL)["baseline"] == 0
     assert brief(run, *EVAL, "--baseline", "1")["baseline"] == 1
 

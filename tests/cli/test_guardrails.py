@@ -11,7 +11,7 @@ from guardtui.app.guardrails.named import FILE
 from guardtui.scanners.configuration import KINDS, keys_of
 
 from .conftest import Run
-from .test_eval_judge import said, serving
+from .test_eval_judge import Judge, said, serving
 
 EVAL = ("eval", "topic.yaml", "--prompts", "prompts.csv", "--format", "json")
 
@@ -107,3 +107,28 @@ def test_a_guardrail_is_checked(run: Run, folder: Path, home: dict[str, str]) ->
     assert (document["ok"], document["facts"][0]["state"]) == (False, "failed")
     assert run("guardrails", "check", "engine", **home).out.startswith("ok: engine: ")
     assert run("guardrails", "check", "airs:prod", **home).code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("guardrails", "check", "{}#m"),
+        ("guardrails", "check", "{}#m", "--json"),
+        ("guardrails", "check", "{}"),
+        ("guardrails", "check", "other"),
+        ("guardrails",),
+        ("guardrails", "--json"),
+        ("doctor", "--guardrail", "{}#m"),
+        (*EVAL, "--guardrail", "{}#m", "--format", "json", "--record"),
+        (*EVAL, "--guardrail", "{}#m", "--format", "md"),
+        (*EVAL, "--guardrail", "{}#m", "--set", "model=ftp://host?key=hunter2#m"),
+        ("history", "list", "topic.yaml", "--format", "json"),
+    ],
+)
+def test_a_key_in_the_url_of_a_judge_is_not_printed(
+    run: Run, folder: Path, home: dict[str, str], words: tuple[str, ...]
+) -> None:
+    with serving(Judge()) as server:
+        address = f"judge:{server.url}?key=hunter2"
+        done = run(*(word.format(address) for word in words), **home)
+    assert "hunter2" not in done.out + done.err

@@ -155,17 +155,25 @@ def test_gain_that_is_not_demonstrable_is_neither_kept_nor_discarded_without_a_f
     assert topic.read_text() == TOPIC.format(FIRST)
 
 
+@pytest.mark.parametrize("group", ["history", "inbox"])
+def test_a_group_with_a_topic_alone_lists(run: Run, topic: Path, group: str) -> None:
+    run(*EVAL, "--record")
+    listed = run(group, "list", "t.yaml", "--prompts", "t.csv")
+    assert run(group, "t.yaml", "--prompts", "t.csv") == listed
+    assert (listed.code, run(group, "none.yaml").code) == (0, 2)
+
+
 def test_restore_pin_and_unpin(run: Run, topic: Path) -> None:
     run(*EVAL, "--record")
     write(BETTER)
     run(*EVAL, "--record")
     write("in no iteration")
-    refused = run("history", "restore", "0", "t.yaml")
+    refused = run("history", "restore", "t.yaml", "0")
     assert (refused.code, load_topic(topic).topic.description) == (2, "in no iteration")
     assert "--yes" in refused.err
-    assert run("history", "restore", "0", "t.yaml", "--yes").code == 0
+    assert run("history", "restore", "t.yaml", "0", "--yes").code == 0
     assert topic.read_text() == TOPIC.format(FIRST)
-    run("history", "pin", "1", "t.yaml")
+    run("history", "pin", "t.yaml", "1")
     assert SessionStore(topic).pinned() == 1
     run("history", "unpin", "t.yaml")
     assert SessionStore(topic).pinned() is None
@@ -174,13 +182,11 @@ def test_restore_pin_and_unpin(run: Run, topic: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("restore", "t.yaml", "7"), "'t.yaml' is not the number of an iteration"),
-        (("restore", "7", "t.yaml"), "no iteration 7\n  existing: 0"),
+        (("restore", "t.yaml", "7"), "no iteration 7\n  existing: 0"),
         (("keep", "t.yaml", "--iteration", "7"), "no iteration 7"),
         (("list", "none.yaml"), "none.yaml: no such file"),
         (("keep", "other.yaml"), "other.yaml: nothing is recorded"),
-        (("restore", "t.yaml", "0"), "'guardtui history restore 3 topic.yaml'"),
-        (("pin", "t.yaml", "0"), "first the number, then the topic file"),
+        (("restore", "0", "t.yaml"), "'t.yaml' is not a valid integer range"),
         (
             ("keep", "t.yaml", "--prompts", "other.csv"),
             "is in no iteration on other.csv",
@@ -260,8 +266,8 @@ def test_report_is_delivered_where_nothing_can_be_recorded(run: Run, topic: Path
     [
         ("keep", "t.yaml", "--anyway"),
         ("discard", "t.yaml", "--yes"),
-        ("restore", "0", "t.yaml"),
-        ("pin", "0", "t.yaml"),
+        ("restore", "t.yaml", "0"),
+        ("pin", "t.yaml", "0"),
         ("unpin", "t.yaml"),
     ],
 )
@@ -300,7 +306,7 @@ def test_link_to_a_topic_file_has_the_session_of_the_file(run: Run, topic: Path)
     Path("below/link.yaml").symlink_to(topic.absolute())
     again = run("eval", "below/link.yaml", *EVAL[2:], "--record")
     assert "recorded already: #0 (keep)" in again.err
-    assert run("history", "pin", "0", "below/link.yaml", "--prompts", "t.csv").code == 0
+    assert run("history", "pin", "below/link.yaml", "0", "--prompts", "t.csv").code == 0
     assert SessionStore(topic).pinned() == 0
     assert [entry.name for entry in Path("below").iterdir()] == ["link.yaml"]
 

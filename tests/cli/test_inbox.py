@@ -35,7 +35,7 @@ def log(folder: Path) -> Path:
 
 @pytest.fixture
 def inbox(log: Path, run: Run) -> Path:
-    done = run("inbox", "add", "log.jsonl", "--topic", "topic.yaml", "--prompts", "prompts.csv")
+    done = run("inbox", "add", "topic.yaml", "log.jsonl", "--prompts", "prompts.csv")
     assert done.code == 0
     return log.with_name("prompts.inbox.jsonl")
 
@@ -44,7 +44,7 @@ ON = ("--prompts", "prompts.csv")
 
 
 def test_a_log_is_added_and_says_what_was_left_out(inbox: Path, run: Run) -> None:
-    again = run("inbox", "add", "log.jsonl", "--topic", "topic.yaml", *ON)
+    again = run("inbox", "add", "topic.yaml", "log.jsonl", *ON)
     assert again.err == (
         "0 prompts added to prompts.inbox.jsonl; left out: 1 repeated, 3 in the inbox already, "
         "1 in the prompt set already\n"
@@ -53,7 +53,7 @@ def test_a_log_is_added_and_says_what_was_left_out(inbox: Path, run: Run) -> Non
 
 
 def test_one_line_says_that_the_file_is_private(log: Path, run: Run) -> None:
-    done = run("inbox", "add", "log.jsonl", "--topic", "topic.yaml", *ON)
+    done = run("inbox", "add", "topic.yaml", "log.jsonl", *ON)
     assert (
         "prompts.inbox.jsonl may hold personal data: only you can read it, and nothing is"
         in done.err
@@ -95,7 +95,7 @@ def test_labels_are_given_changed_and_taken_back(inbox: Path, run: Run, folder: 
 
 def test_verdicts_of_production_are_shown_after_the_label_only(folder: Path, run: Run) -> None:
     (folder / "v.jsonl").write_text('{"prompt": "p", "triggered": true, "guardrail": "prod"}\n')
-    added = run("inbox", "add", "v.jsonl", "--topic", "topic.yaml", *ON)
+    added = run("inbox", "add", "topic.yaml", "v.jsonl", *ON)
     unknown = "which definition answered is not known"
     assert f"1 verdict of prod in production, {unknown}\n" in added.err
     listed = run("inbox", "list", "topic.yaml", "--format", "json", *ON)
@@ -114,7 +114,7 @@ def test_verdicts_of_a_stated_guardrail_are_an_iteration(folder: Path, run: Run)
     (folder / "v.jsonl").write_text(
         '{"prompt": "p", "triggered": true}\n{"prompt": "q", "triggered": false}\n'
     )
-    words = ("inbox", "add", "v.jsonl", "--topic", "topic.yaml", *ON)
+    words = ("inbox", "add", "topic.yaml", "v.jsonl", *ON)
     added = run(*words, "--guardrail", "airs:prod")
     assert "2 verdicts of airs:prod in production with this definition\n" in added.err
     done = run("inbox", "label", "topic.yaml", prompt_id("p"), "false", *ON)
@@ -175,7 +175,7 @@ def test_the_prompt_set_beside_the_topic_or_a_new_one_is_the_default(
     folder: Path, run: Run
 ) -> None:
     (folder / "log.txt").write_text("one\ntwo\n")
-    assert run("inbox", "add", "log.txt", "--topic", "topic.yaml").code == 0
+    assert run("inbox", "add", "topic.yaml", "log.txt").code == 0
     assert (folder / "topic.inbox.jsonl").exists()
     assert run("inbox", "label", "topic.yaml", prompt_id("one"), "true").code == 0
     assert (folder / "topic.csv").read_text() == "prompt,expected,intent\none,true,block\n"
@@ -184,7 +184,7 @@ def test_the_prompt_set_beside_the_topic_or_a_new_one_is_the_default(
 def test_the_sample_log_has_no_prompt_of_the_sample_set(folder: Path, run: Run) -> None:
     sample = ROOT / "sample_data" / "tax-advice.csv"
     (folder / "topic.csv").write_bytes(sample.read_bytes())
-    done = run("inbox", "add", str(LOG), "--topic", "topic.yaml")
+    done = run("inbox", "add", "topic.yaml", str(LOG))
     assert done.err.startswith("292 prompts added to topic.inbox.jsonl; left out: 11 repeated\n")
 
 
@@ -206,7 +206,7 @@ def test_logs_that_cannot_be_read_change_nothing(
 ) -> None:
     (folder / "good.txt").write_text("fine\n")
     (folder / name).write_text(content)
-    done = run("inbox", "add", "good.txt", name, "--topic", "topic.yaml", *ON)
+    done = run("inbox", "add", "topic.yaml", "good.txt", name, *ON)
     assert (done.code, message in done.err) == (2, True)
     assert not (folder / "prompts.inbox.jsonl").exists()
     assert not [path for path in folder.iterdir() if path.name.startswith(".prompts")]
@@ -223,7 +223,7 @@ def test_logs_that_cannot_be_read_change_nothing(
         (("export", "topic.yaml", "-o", "prompts.inbox.jsonl"), "this is an input"),
         (("import", "topic.yaml", "none.csv"), "none.csv: no such file"),
         (("import", "topic.yaml", "topic.yaml"), "topic.yaml:1: the columns expected, and id or"),
-        (("add", "none.txt", "--topic", "topic.yaml"), "none.txt: no such file"),
+        (("add", "topic.yaml", "none.txt"), "none.txt: no such file"),
     ],
 )
 def test_bad_usage_exits_with_2(
@@ -245,7 +245,7 @@ def test_a_folder_that_cannot_be_written_is_an_error(
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("guardtui.app.labels.inbox.private_file", denied)
-    done = run("inbox", "add", "log.jsonl", "--topic", "topic.yaml", *ON)
+    done = run("inbox", "add", "topic.yaml", "log.jsonl", *ON)
     assert (done.code, "prompts.inbox.jsonl: permission denied" in done.err) == (2, True)
 
 
@@ -337,7 +337,7 @@ def test_a_large_log_is_read_in_constant_memory(tmp_path: Path, folder: Path) ->
             "code = run(lambda: cli.main(sys.argv[1:], standalone_mode=False))\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
         )
-        words = ("inbox", "add", str(path), "--topic", "topic.yaml", "--prompts", f"{count}.csv")
+        words = ("inbox", "add", "topic.yaml", str(path), "--prompts", f"{count}.csv")
         done = subprocess.run(
             [sys.executable, "-c", command, *words],
             cwd=folder,

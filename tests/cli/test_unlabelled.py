@@ -50,9 +50,7 @@ def test_rows_without_label_wait_are_left_out_or_an_error(
 
 def test_prompts_that_wait_are_counted_beside_the_figures(partly: Path, run: Run) -> None:
     (partly.parent / "log.txt").write_text("one more\nanother\nnot labelled\n")
-    assert (
-        run("inbox", "add", "log.txt", "--topic", "topic.yaml", "--prompts", "partly.csv").code == 0
-    )
+    assert run("inbox", "add", "topic.yaml", "log.txt", "--prompts", "partly.csv").code == 0
     words = ("eval", "topic.yaml", "--prompts", "partly.csv", "--set", "encoder=static")
     waiting = "3 unlabelled prompts are in no figure"
     for form in ("table", "md", "html"):

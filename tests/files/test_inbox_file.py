@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import importlib
 import json
+import os
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guardtui.files import file_locks
 from guardtui.files.inbox_file import InboxFile, Waiting, inbox_path, waiting
 from guardtui.files.problems import FileError
 
@@ -155,6 +160,31 @@ def test_a_lock_that_is_never_freed_is_an_error(
         InboxFile(path).locked(),
     ):
         raise AssertionError
+
+
+def test_a_folder_in_place_of_a_lock_is_to_be_removed(tmp_path: Path) -> None:
+    (tmp_path / ".a.inbox.jsonl.lock").mkdir()
+    file = InboxFile(tmp_path / "a.inbox.jsonl")
+    with pytest.raises(FileError, match=r"lock: is a folder .*\n  remove it"), file.locked():
+        pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="flock is of POSIX")
+def test_without_locks_of_the_system_nothing_is_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "flock is not supported")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        importlib.reload(file_locks)
+        with InboxFile(tmp_path / "a.inbox.jsonl").locked() as writer:
+            writer.append([{"id": "1"}])
+    assert warned == []
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("elsewhere")])

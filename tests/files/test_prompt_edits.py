@@ -20,7 +20,15 @@ import xlsxwriter
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from guardtui.domain.prompt_edit import Add, Duplicate, PromptEdit, Relabel, Remove, Rewrite
+from guardtui.domain.prompt_edit import (
+    Add,
+    Duplicate,
+    PromptEdit,
+    Relabel,
+    Remove,
+    Restore,
+    Rewrite,
+)
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent
 from guardtui.files.problems import FileError
@@ -139,6 +147,51 @@ def test_removal_keeps_all_other_lines(tmp_path: Path, content: bytes, data: st.
     if len(lines) - 1 in gone:
         expected = expected.removesuffix(b"\r")
     assert path.read_bytes() == expected
+
+
+def taken_and_restored(path: Path, prompts: PromptSet, *rows: int) -> PromptSet:
+    removal = edit_prompts(path, prompts, Remove(keys(prompts, *rows), restorable=True))
+    return edited(path, removal.prompts, Restore(removal.removed))
+
+
+@SHARED
+@given(content=files(), data=st.data())
+def test_removed_rows_come_back_at_their_places_with_all_columns(
+    tmp_path: Path, content: bytes, data: st.DataObject
+) -> None:
+    path = tmp_path / "p.csv"
+    prompts = write(path, content)
+    some = st.sets(st.integers(0, len(prompts) - 1), min_size=1, max_size=len(prompts) - 2)
+    rows = data.draw(some)
+    assume(0 < prompts.expected[[row not in rows for row in range(len(prompts))]].mean() < 1)
+    back = taken_and_restored(path, prompts, *rows)
+    assert back.frame.drop("line").equals(prompts.frame.drop("line"))
+
+
+def test_a_removed_row_comes_back_between_rows_that_were_edited_since(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    header = "prompt,expected,intent,note\n"
+    prompts = write(path, f"{header}a,1,block,x\nb,1,block,\nc,1,block,'y'\nd,0,block,\n")
+    removal = edit_prompts(path, prompts, Remove(keys(prompts, 0, 2), restorable=True))
+    now = write(path, f"{header}f,1,block,\nb,1,block,\ne,1,block,\nd,0,block,z\n")
+    edited(path, now, Restore(removal.removed))
+    rows = [row.replace(",block", "") for row in path.read_text("utf-8").splitlines()[1:]]
+    assert rows == ["a,1,x", "f,1,", "b,1,", "c,1,'y'", "e,1,", "d,0,z"]
+
+
+@pytest.mark.parametrize("header", ["prompt,expected,intent,other", "note,prompt,expected,intent"])
+def test_a_removed_row_does_not_come_back_into_other_columns(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "p.csv"
+    columns = "prompt,expected,intent,note"
+    prompts = write(path, f"{columns}\na,1,block,x\nb,0,block,y\nc,1,block,z\n")
+    removal = edit_prompts(path, prompts, Remove(keys(prompts, 0), restorable=True))
+    row = dict(zip(columns.split(","), ("{}", "{}", "block", ""), strict=True))
+    cells = ",".join(row.get(name, "") for name in header.split(","))
+    now = write(path, "\n".join([header, cells.format("b", 0), cells.format("c", 1), ""]))
+    before = path.read_bytes()
+    with pytest.raises(FileError, match="nothing was written"):
+        edit_prompts(path, now, Restore(removal.removed))
+    assert path.read_bytes() == before
 
 
 def row_start(content: bytes, line: int) -> int:
@@ -462,6 +515,8 @@ def test_parquet_keeps_its_types(tmp_path: Path, labels: list[object], kind: pl.
     assert prompts.expected.tolist() == [True, True, False, False]
     prompts = edited(path, prompts, Relabel(keys(prompts, 1, 2)))
     assert pl.read_parquet(path).equals(frame)
+    taken_and_restored(path, prompts, 0, 3)
+    assert pl.read_parquet(path).equals(frame)
     prompts = edited(path, prompts, Add("e", True, {"n": "7", "ok": ""}))
     prompts = edited(path, prompts, Duplicate(keys(prompts, 0)))
     prompts = edited(path, prompts, Remove(keys(prompts, 2)))
@@ -588,6 +643,8 @@ def test_gzipped_file_is_packed_again(tmp_path: Path) -> None:
         assert gzip.decompress(path.read_bytes()) != text.encode()
         edited(path, load_prompts(path), Relabel(keys(prompts, 2)))
         assert gzip.decompress(path.read_bytes()) == text.encode()
+        taken_and_restored(path, load_prompts(path), 0)
+        assert gzip.decompress(path.read_bytes()) == text.encode()
 
 
 def test_file_without_intents_gets_no_intent_column(tmp_path: Path) -> None:
@@ -637,6 +694,9 @@ def test_json_array_can_be_edited(tmp_path: Path, data: st.DataObject, number: i
             text for row, text in enumerate(prompts.prompts) if row not in positions
         ]
         assert len(json.loads(path.read_text("utf-8"))) == 4 - len(positions)
+        write(path, ARRAY)
+        taken_and_restored(path, prompts, *positions)
+        assert json.loads(path.read_text("utf-8")) == json.loads(ARRAY)
     write(path, ARRAY)
     turned = edited(path, prompts, Relabel(keys(prompts, 1, 2)))
     changed = ARRAY.replace("1.0", "0.0").replace('"No"', '"Yes"')

@@ -154,6 +154,16 @@ def test_password_in_a_url_is_rejected_and_not_shown(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["ftp://host/v1?key=hunter2", "https://?key=hunter2", "https://host/?key=hunter2 x"]
+)
+def test_the_query_of_a_rejected_url_is_not_shown(text: str) -> None:
+    with pytest.raises(AddressError) as caught:
+        Endpoint.parse(text)
+    assert "?…" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "//evil.example",

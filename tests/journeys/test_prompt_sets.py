@@ -20,10 +20,13 @@ async def test_a_missed_prompt_becomes_an_example_and_leaves_the_set(author: Aut
         .answers("y")
         .sees_definition(examples=(FIRST, SECOND, MISSED))
         .counts(prompts=len(ROWS) - 1)
-        .does("undo_prompts")
-        .counts(prompts=len(ROWS))
         .does("undo")
         .sees_definition(examples=(FIRST, SECOND))
+        .counts(prompts=len(ROWS))
+        .does("redo")
+        .counts(prompts=len(ROWS) - 1)
+        .does("undo_prompts")
+        .counts(prompts=len(ROWS))
     )
 
 

@@ -101,6 +101,15 @@ def test_verdicts_that_two_processes_add_to_an_iteration_are_all_kept(tmp_path: 
         )
 
 
+def test_the_first_iteration_of_two_programs_is_recorded_once(tmp_path: Path) -> None:
+    ours, theirs = SessionStore(tmp_path / "tax.yaml"), SessionStore(tmp_path / "tax.yaml")
+    first = ours.add_iteration(iteration(7), first=True)
+    assert theirs.add_iteration(iteration(7), first=True).created == first.created
+    other = theirs.add_iteration(iteration(8), first=True)
+    assert (other.number, other.decision) == (1, Decision.UNDECIDED)
+    assert [one.decision for one in ours.iterations()] == [Decision.KEEP, Decision.UNDECIDED]
+
+
 def test_all_fields_of_an_iteration_are_restored(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "tax.yaml")
     written = store.add_iteration(iteration(7))

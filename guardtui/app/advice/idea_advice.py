@@ -35,7 +35,7 @@ from guardtui.scanners.base import ScannerError
 
 
 class PromptSurveys:
-    """Surveys prompts with the embedded engine; the newest survey is cached."""
+    """Surveys prompts with the engine; the newest survey is cached."""
 
     def __init__(self, context: Context) -> None:
         self._store, self._engine = context.store, context.engine
@@ -68,7 +68,7 @@ _SHOWN = 100  # characters of a prompt
 
 
 _FROM_INBOX = "The queue of the inbox has the prompts most like them first."
-_FROM_LOGS = "Prompts like them are in your logs: 'guardtui inbox add LOG' takes them in."
+_FROM_LOGS = "Prompts like them are in your logs: 'guardtui inbox add TOPIC LOG' takes them in."
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ import numpy as np
 from guardtui.app.context import Context
 from guardtui.app.labels.inbox import keep_relabelled
 from guardtui.app.ports import Confirm
-from guardtui.app.problems import problems_shown
+from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.state import EditKind, with_session
 from guardtui.domain.definition_changes import Merge, merge_topics
 from guardtui.domain.example_prompts import EqualTexts
 from guardtui.domain.figures import count_text
 from guardtui.domain.operating_point import LABELS_AT_LEAST, has_enough_labels, is_fitted
-from guardtui.domain.prompt_edit import PromptEdit, Remove
+from guardtui.domain.prompt_edit import PromptEdit, Remove, Restore
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import shortened
 from guardtui.domain.topic import Topic, describe_changes
@@ -28,6 +28,16 @@ from guardtui.files.problems import FileError
 from guardtui.files.topic_files import GoneFromDiskError, TopicFile
 from guardtui.session.companions import Companions, load_companions, read_paths, write_paths
 from guardtui.session.store import StoreError
+from guardtui.session.taken_out import (
+    NAME,
+    TakenPrompts,
+    following,
+    from_json,
+    to_json,
+    with_removed,
+    with_restored,
+    without,
+)
 
 PROBLEM_TIME = 10.0
 """Seconds for which a problem of a companion's file is shown."""
@@ -90,7 +100,7 @@ NOTE_TIME = 8.0
 
 _NO_FIT = (
     f"\nBut fewer than {LABELS_AT_LEAST} prompts of a label are left then: no threshold can be "
-    "fitted to them, and the shipped one is used."
+    "fitted to them, and the built-in one is used."
 )
 
 _DRAFT = "draft"
@@ -109,6 +119,12 @@ class WorkspaceSync:
         self._editing_prompts = asyncio.Lock()
         self._unwritten: dict[str, Any] = {}
         self._writing_settings = asyncio.Lock()
+        workspace, offer = self._workspace, self._workspace.draft_offer
+        self._taken: TakenPrompts = from_json(
+            workspace.store.setting(NAME),
+            workspace.prompts_path,
+            offer.topic if offer is not None else workspace.session.topic,
+        )
 
     def _publish(self, edit: EditKind = EditKind.REPLACED) -> None:
         self._store.publish(replace(with_session(self._store.state, self._workspace), edit=edit))
@@ -170,8 +186,11 @@ class WorkspaceSync:
                 before = workspace.prompts
                 if edit is None:
                     done = await asyncio.to_thread(workspace.undo_prompts)
+                    keys = np.setdiff1d(workspace.prompts.keys, before.keys)
+                    self._remember_taken(without(self._taken, keys.tolist()))
                 else:
                     done = await asyncio.to_thread(workspace.edit_prompts, edit)
+                    self._remember_taken(with_removed(self._taken, workspace.removed))
                 self._author.notify(done or "No edit of the prompts to undo.")
                 path, after = workspace.prompts_path, workspace.prompts
                 await asyncio.to_thread(keep_relabelled, path, before, after)
@@ -193,9 +212,11 @@ class WorkspaceSync:
             if taken_out:
                 done = ""
                 with problems_shown(self._author):
-                    done = await asyncio.to_thread(self._workspace.edit_prompts, Remove(taken_out))
+                    edit = Remove(taken_out, restorable=True)
+                    done = await asyncio.to_thread(self._workspace.edit_prompts, edit)
                 if not done:
                     return False
+                self._remember_taken(with_removed(self._taken, self._workspace.removed))
             self._workspace.session.edit(topic)
             self._workspace.session.end_group()
             self._publish()
@@ -224,7 +245,42 @@ class WorkspaceSync:
             "Leave in",
         )
         if await self._author.ask(question):
-            await self.edit_prompts(Remove(keys))
+            await self.edit_prompts(Remove(keys, restorable=True))
+        else:
+            self._remember_taken(without(self._taken, keys))
+
+    def _remember_taken(self, taken: TakenPrompts) -> None:
+        if taken != self._taken:
+            self._taken = taken
+            self.remember(to_json(taken, self._workspace.prompts_path))
+
+    async def follow(self, before: Topic) -> None:
+        """Let the prompts follow undo, redo or discard, from this definition to the current one.
+
+        Prompts that left their file as examples come back, and leave it again if that is redone.
+        What cannot be done is said.
+        """
+        workspace, after = self._workspace, self._workspace.session.topic
+        async with self._editing_prompts:
+            edit = following(self._taken, before, after, workspace.prompts)
+            if edit is None:
+                return
+            try:
+                done = await asyncio.to_thread(workspace.edit_prompts, edit)
+            except FileError as problem:
+                name = workspace.prompts_path.name
+                if isinstance(edit, Restore):
+                    what = f"{count_text(len(edit.rows), 'prompt')} not put back into {name}"
+                else:
+                    what = f"{count_text(len(edit.keys), 'prompt')} not removed from {name}"
+                self._author.notify(f"{what}: {problem}", severity="warning", seconds=READING_TIME)
+                return
+            if isinstance(edit, Restore):
+                self._remember_taken(with_restored(self._taken, edit))
+            else:
+                self._remember_taken(with_removed(self._taken, workspace.removed))
+            self._author.notify(done)
+            self._publish()
 
     def remember(self, settings: dict[str, Any]) -> None:
         """Store these settings in the session soon; the others are unchanged."""

@@ -38,7 +38,7 @@ from guardtui.files.prompt_logs import PromptLog
 from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 
-ADD = "'guardtui inbox add LOG' takes in what users wrote"
+ADD = "'guardtui inbox add TOPIC LOG' takes in what users wrote"
 NOTHING_WAITS = f"No prompt waits for a label: {ADD}, and so does the menu"
 
 Stopped: TypeAlias = Callable[[], bool]
@@ -96,7 +96,7 @@ class Labelling:
 
     @property
     def _threshold(self) -> float | None:
-        """The threshold of the engine as it is shown, or None for the shipped one."""
+        """The threshold of the engine as it is shown, or None for the built-in one."""
         return _engine_threshold(self._store.state.evaluation)
 
     @property

@@ -66,7 +66,9 @@ _SETTING = "log-verdicts"
 _KINDS = (AIRS, JUDGE)
 _SHOWN = 60  # characters of a name
 _REVISION = 12
-_REMEDY = "guardtui inbox add LOG --guardrail NAME says which guardrail and definition they are of"
+_REMEDY = (
+    "guardtui inbox add TOPIC LOG --guardrail NAME says which guardrail and definition they are of"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,12 @@ from guardtui.domain.topic import Topic
 ANSWERS = {"y": "y", "yes": "y", "n": "n", "no": "n"}
 """Words that answer a question, and the key of each."""
 
+ANSWERING = (
+    "The line after a question answers it, often with y or n. Through a pipe, another line changes "
+    "nothing and is run as a command."
+)
+
+_UNANSWERED = "Not answered: nothing is changed."
 _CANCEL = ("n", "Cancel")
 _NOTHING_SENT = "Cancel, nothing is sent"
 
@@ -100,14 +106,14 @@ class PlainAuthor:
                 line = self.read()
             except (EOFError, KeyboardInterrupt) as end:
                 self.is_interrupted = isinstance(end, KeyboardInterrupt)
-                self.say("Not answered.")
+                self.say(_UNANSWERED)
                 return None
             word = ANSWERS.get(line.lower(), line.lower())
             if word in keys:
                 return word
             if not self.is_typing:
                 self._unread = line
-                self.say("Not answered.")
+                self.say(_UNANSWERED)
                 return None
             self.say(f"Answer {', '.join(keys[:-1])} or {keys[-1]}.")
 

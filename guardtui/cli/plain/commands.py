@@ -6,19 +6,21 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from guardtui.app.advice.ideas import Idea, IdeaKind
+from guardtui.app.advice.mistake_advice import MistakeAdvice
 from guardtui.app.editing.new_topic import unwritable
 from guardtui.app.ports import Confirm
 from guardtui.app.reporting import ReportRequest
 from guardtui.app.services import Services
 from guardtui.app.task_jobs import TaskJobs
 from guardtui.cli.diagnostics import Exit, InputError, warn
-from guardtui.cli.plain.author import ANSWERS, PlainAuthor
+from guardtui.cli.plain.author import ANSWERING, ANSWERS, PlainAuthor
 from guardtui.cli.plain.texts import KINDS, NOTHING, PAGE, Mistakes, figures_text, ideas_text
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
 from guardtui.domain.text import did_you_mean, display_start, display_text
 from guardtui.domain.topic import (
     EXAMPLES_AT_MOST,
+    Topic,
     definition_lines,
     describe_changes,
     violations,
@@ -62,11 +64,11 @@ class PlainCommands:
 
     async def name(self, text: str) -> None:
         """Write the name."""
-        await self._edit({"name": _written("name", text)})
+        await self._edit(self._with("name", text))
 
     async def description(self, text: str) -> None:
         """Write the description."""
-        await self._edit({"description": _written("description", text)})
+        await self._edit(self._with("description", text))
 
     async def example(self, rest: str) -> None:
         """Write, add or remove an example; its text may be a listed row."""
@@ -74,12 +76,16 @@ class PlainCommands:
         text, examples = text.strip(), [*self._services.state.topic.examples]
         highest = min(len(examples) + (text != "-"), EXAMPLES_AT_MOST)
         index = _number(number, highest, "example", "write its number first")
-        if text.startswith("#") and text[1:].isdecimal():
+        is_row = text.startswith("#") and text[1:].isdecimal()
+        if is_row:
             mistakes, row = self._row(text[1:])
             text = mistakes.prompt(row)
         replaced = [] if text == "-" else [_written(f"example {index}", text)]
         examples[index - 1 : index] = replaced
-        await self._edit({"examples": tuple(examples)})
+        after = self._services.state.topic.model_copy(update={"examples": tuple(examples)})
+        if is_row and (broken := violations(after)):  # else its prompt would leave the file
+            raise InputError(f"{broken[0].message}\n  take another prompt: nothing was changed")
+        await self._edit(after)
 
     def _row(self, number: str) -> tuple[Mistakes, int]:
         """Return the index of a listed row. Raises InputError."""
@@ -88,9 +94,12 @@ class PlainCommands:
             raise InputError(f"row {number}: no prompts are listed\n  {remedy}")
         return mistakes, _number(number, len(mistakes.rows), "row", remedy) - 1
 
-    async def _edit(self, fields: Mapping[str, object]) -> None:
+    def _with(self, field: str, text: str) -> Topic:
+        """Return the definition with the text of a field. Raises InputError."""
+        return self._services.state.topic.model_copy(update={field: _written(field, text)})
+
+    async def _edit(self, after: Topic) -> None:
         before = self._services.state.topic
-        after = before.model_copy(update=dict(fields))
         if not self._services.editing.replace(after):
             self._author.say("No change.")
             return
@@ -107,11 +116,17 @@ class PlainCommands:
 
     async def undo(self, _: str) -> None:
         """Undo the last edit."""
-        await self._edited(self._services.editing.undo(), "Undone")
+        await self._stepped(self._services.editing.undo, "Undone")
 
     async def redo(self, _: str) -> None:
         """Redo an undone edit."""
-        await self._edited(self._services.editing.redo(), "Redone")
+        await self._stepped(self._services.editing.redo, "Redone")
+
+    async def _stepped(self, step: Callable[[], tuple[str, ...]], verb: str) -> None:
+        before = self._services.state.topic
+        changes = step()
+        await self._services.sync.follow(before)
+        await self._edited(changes, verb)
 
     # --- what is known of it --------------------------------------------------------------
 
@@ -128,7 +143,7 @@ class PlainCommands:
         """List prompts with numbers, or show one."""
         word, evaluation = rest.lower(), self._services.state.evaluation
         if word.isdecimal():
-            await self._explain(*self._row(word))
+            await self._explain(word)
             return
         if word not in ("", "more", *KINDS):
             near = did_you_mean(word, KINDS)
@@ -149,18 +164,29 @@ class PlainCommands:
         if lines or word == "more":
             self._author.say("\n".join(lines) or "There are no more.")
 
-    async def _explain(self, mistakes: Mistakes, index: int) -> None:
+    async def _explain(self, number: str) -> None:
         """Show a row with its whole texts, why it is a mistake, and what would correct it."""
+        mistakes, index = self._row(number)
         self._author.say(mistakes.line(index, _ALL))
-        key = int(mistakes.report.evaluation.keys[mistakes.rows[index]])
-        advice = await self._services.mistakes.explain(key)
-        if isinstance(advice, str):
-            self._author.say(advice)
+        advice = await self._advice(number)
+        if advice is None:
             return
         self._author.say(f"{advice.why}\n{advice.outcome}")
-        for one in advice.corrections.found[:_CORRECTIONS]:
+        found = advice.corrections.found[:_CORRECTIONS]
+        for place, one in enumerate(found, 1):
             counts = f"{count_text(one.fixes, 'fix', 'fixes')}, {one.regressions} broke"
-            self._author.say(f"  {one.edit.change}: {counts}")
+            self._author.say(f"{place}. {one.edit.change}: {counts}")
+        if found:
+            self._author.say(f"take #{number} N takes one, the first by default.")
+
+    async def _advice(self, number: str) -> MistakeAdvice | None:
+        """Return the advice on a listed row; None, with a message, if there is none."""
+        mistakes, index = self._row(number)
+        advice = await self._services.mistakes.explain(mistakes.key(index))
+        if isinstance(advice, str):
+            self._author.say(advice)
+            return None
+        return advice
 
     # --- the next step --------------------------------------------------------------------
 
@@ -169,7 +195,18 @@ class PlainCommands:
         self._author.say(ideas_text(await self._services.ideas.current()))
 
     async def take(self, rest: str) -> None:
-        """Take one of them, the best by default."""
+        """Take one of them, or one that corrects a listed row; the best by default."""
+        if rest.startswith("#"):
+            row, _, number = rest[1:].partition(" ")
+            advice = await self._advice(row)
+            edits = () if advice is None else advice.corrections.found[:_CORRECTIONS]
+            if edits:
+                remedy = f"mistakes {row} lists them"
+                edit = edits[_number(number or "1", len(edits), "take", remedy) - 1]
+                await self._take(edit.edit.topic)
+            elif advice is not None:
+                self._author.say(advice.outcome)
+            return
         ideas = await self._services.ideas.current()
         if not ideas.ranked:
             self._author.say(f"{ideas.note}.")
@@ -177,16 +214,20 @@ class PlainCommands:
         number = _number(rest or "1", len(ideas.ranked), "take", "next lists the steps")
         idea = ideas.ranked[number - 1]
         if idea.proposal is not None:
-            preview = await self._services.previews.measure(idea.proposal.topic)
-            self._author.say("\n".join(preview.lines))
-            if await self._author.ask(Confirm("Take this edit?", "Take", "Cancel")):
-                await self._services.previews.take(preview)
-                await self._edited(describe_changes(preview.current, self._services.state.topic))
+            await self._take(idea.proposal.topic)
         elif idea.kind is IdeaKind.CHECK:
             self._services.scans.check_flips()
             await self._scanned()
         else:
             raise InputError(f"take: this step has a command of its own\n  {self._elsewhere(idea)}")
+
+    async def _take(self, topic: Topic) -> None:
+        """Show what an edit does, and take it if the author agrees."""
+        preview = await self._services.previews.measure(topic)
+        self._author.say("\n".join(preview.lines))
+        if await self._author.ask(Confirm("Take this edit?", "Take", "Cancel")):
+            await self._services.previews.take(preview)
+            await self._edited(describe_changes(preview.current, self._services.state.topic))
 
     def _elsewhere(self, idea: Idea) -> str:
         """Return the command that takes a step which is no edit."""
@@ -263,7 +304,8 @@ class PlainCommands:
         usages = {f"{word} {one[0]}".strip(): one[1] for word, one in COMMANDS.items()}
         usages["quit"] = "end; edits that are not kept come back"
         width = max(map(len, usages))
-        self._author.say("\n".join(f"{one:<{width}}  {about}" for one, about in usages.items()))
+        lines = [f"{one:<{width}}  {about}" for one, about in usages.items()]
+        self._author.say("\n".join([*lines, ANSWERING]))
 
 
 def _written(field: str, text: str) -> str:
@@ -292,7 +334,7 @@ COMMANDS: Mapping[str, tuple[str, str, Callable[[PlainCommands, str], Awaitable[
     "show": ("", "the definition, its figures, and what was edited", PlainCommands.show),
     "mistakes": ("[KIND|more|ROW]", f"list prompts: {', '.join(KINDS)}", PlainCommands.mistakes),
     "next": ("", "the best next steps", PlainCommands.next),
-    "take": ("[N]", "take one of them, the best by default", PlainCommands.take),
+    "take": ("[N|#ROW [N]]", "take one of them, or an edit for a ROW", PlainCommands.take),
     "keep": ("", "record the definition as kept, and save it", PlainCommands.keep),
     "discard": ("", "go back to the best definition", PlainCommands.discard),
     "scan": ("", "ask the guardrail about every prompt", PlainCommands.scan),

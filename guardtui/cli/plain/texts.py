@@ -117,6 +117,10 @@ class Mistakes:
         row = self.report.row(self.rows[index])
         return as_text.plain(prompt_line(self.report, row), characters)
 
+    def key(self, index: int) -> int:
+        """Return the key of the prompt of a row."""
+        return int(self.report.evaluation.keys[self.rows[index]])
+
     def prompt(self, index: int) -> str:
         """Return the text of the prompt of a row."""
         return self.report.row(self.rows[index]).prompt or ""

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from guardtui.http.address import without_queries
 from guardtui.http.errors import inert
 from guardtui.http.model_keys import KEY_VARIABLE, ModelKeys
 from guardtui.http.openai import parse_model
@@ -51,7 +52,7 @@ class ModelAddress:
     @property
     def shown(self) -> str:
         """Name and URL, inert and shortened; safe to show anywhere."""
-        return f"{inert(self.name)[:60]} at {inert(self.url)[:60]}"
+        return f"{inert(self.name)[:60]} at {inert(without_queries(self.url))[:60]}"
 
 
 def addresses_revision(models: Iterable[ModelAddress]) -> str:

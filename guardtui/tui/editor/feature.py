@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from textual.app import SuspendNotSupported
 
@@ -72,15 +72,17 @@ class DefinitionFeature:
 
     def undo(self) -> None:
         """Undo the last step."""
-        self._notify_step("Undone", self._services.editing.undo(), "Nothing to undo.")
+        self._step("Undone", self._services.editing.undo, "Nothing to undo.")
 
     def redo(self) -> None:
         """Redo what was undone."""
-        self._notify_step("Redone", self._services.editing.redo(), "Nothing to redo.")
+        self._step("Redone", self._services.editing.redo, "Nothing to redo.")
 
-    def _notify_step(self, verb: str, changes: tuple[str, ...], nothing: str) -> None:
-        if changes:
+    def _step(self, verb: str, step: Callable[[], tuple[str, ...]], nothing: str) -> None:
+        before = self._services.session.topic
+        if changes := step():
             self._window.notify(f"{verb}: {', '.join(changes)}", seconds=2)
+            self._window.start(self._services.sync.follow(before), group="prompts")
         else:
             self._window.notify(nothing)
 

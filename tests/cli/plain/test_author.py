@@ -99,7 +99,7 @@ async def test_a_plan_of_a_scan_is_told_before_anything_is_sent(
     assert capfd.readouterr().out == (
         "Scan with AIRS\nProfile p␛\nTo have this definition in effect:\n"
         "  + topic T is created\n⚠ it is shared\n20 prompts: 5 known, 15 calls.\n"
-        "y: Apply and scan\nn: Cancel, nothing is sent\nNot answered.\n"
+        "y: Apply and scan\nn: Cancel, nothing is sent\nNot answered: nothing is changed.\n"
     )
     await ask(FLIPS)
     told = capfd.readouterr().out

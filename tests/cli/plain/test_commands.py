@@ -23,7 +23,7 @@ def test_show_has_definition_figures_and_what_was_edited(plain: Plain) -> None:
     result = plain("description Advice on income tax and its deductions", "show")
     assert (result.code, result.err) == (0, "")
     shown = result.out.partition("\nEdited: description ")[2]
-    assert " wrongly stopped, measured by the embedded engine (a stand-in" in shown
+    assert " wrongly stopped, measured by the engine (a quick stand-in" in shown
     assert "\nname: Tax advice\ndescription: Advice on income tax and its deductions\n" in shown
     assert "\nexample 2: When is my tax return due?\nintent: block\nedit: " in shown
     assert "\nfile: unsaved edits\n" in shown
@@ -35,7 +35,7 @@ def test_show_has_definition_figures_and_what_was_edited(plain: Plain) -> None:
 def test_figures_stand_with_guardrail_and_judgement(plain: Plain) -> None:
     lines = plain().out.split("\n")
     assert lines[0] == "guardtui  topic.yaml × prompts.csv (10 prompts)"
-    assert ", measured by the embedded engine (a stand-in for the real guardrail" in lines[1]
+    assert ", measured by the engine (a quick stand-in for your guardrail" in lines[1]
     assert lines[2].startswith("Coverage is ")
     assert lines[4] == "Too few to tell: add 5 to trigger, 5 not to."
 
@@ -76,6 +76,42 @@ def test_a_listed_row_becomes_an_example_and_leaves_the_prompts(plain: Plain, fo
     assert "1 prompt removed from prompts.csv" in result.out
     assert "example 3: Sourdough\n" in result.out
     assert "Sourdough" not in (folder / "prompts.csv").read_text("utf-8")
+
+
+def test_a_prompt_that_is_too_long_for_an_example_is_refused_and_stays(
+    plain: Plain, folder: Path
+) -> None:
+    file, topic = folder / "prompts.csv", (folder / "topic.yaml").read_bytes()
+    with file.open("a", encoding="utf-8") as opened:
+        opened.write(f"Sourdough {'bread ' * 50},true,block,tax\n")
+    before = file.read_bytes()
+    result = plain("mistakes fn", "example 3 #1", "show")
+    assert result.code == 2
+    assert "error: example 3 has 310 bytes, 60 more than the 250 allowed" in result.err
+    assert "Take" not in result.out
+    assert "example 3" not in result.out
+    assert file.read_bytes() == before
+    assert (folder / "topic.yaml").read_bytes() == topic
+
+
+def test_an_edit_for_a_row_is_listed_and_taken_and_undo_brings_its_prompt_back(
+    plain: Plain, sample: tuple[str, ...], folder: Path
+) -> None:
+    before = (folder / "tax-advice.csv").read_bytes()
+    lines = ("mistakes fn", "mistakes 2", "take #2", "y")
+    result = plain(*lines, files=sample)
+    assert (result.code, result.err) == (0, "")
+    assert "\n3. " in result.out
+    assert "\ntake #2 N takes one, the first by default.\n" in result.out
+    assert "1 prompt becomes an example: it would always match" in result.out
+    assert "\nEdited: example " in result.out
+    assert len(before.splitlines()) - 1 == len(
+        (folder / "tax-advice.csv").read_bytes().splitlines()
+    )
+    result = plain("undo", "mistakes fn", "take #2 9", "take #1", "n", files=sample)
+    assert "1 prompt put back into tax-advice.csv" in result.out
+    assert result.err == ("error: take: '9' is not a number from 1 to 3\n  mistakes 2 lists them\n")
+    assert (folder / "tax-advice.csv").read_bytes() == before
 
 
 def test_mistakes_are_listed_by_kind_in_pages(plain: Plain, sample: tuple[str, ...]) -> None:
@@ -123,7 +159,7 @@ def test_a_question_without_an_answer_declines(
 ) -> None:
     result = plain("description Bread and dragons", "keep", *answer)
     assert (result.code, result.err) == (0, "")
-    assert "Not answered.\n" in result.out
+    assert "Not answered: nothing is changed.\n" in result.out
     assert ("\nfile: unsaved edits\n" in result.out) == bool(answer)  # the line was a command
     assert decisions(folder / "topic.yaml") == [Decision.KEEP]
 
@@ -144,7 +180,7 @@ def test_without_a_guardrail_a_scan_shows_the_engine(plain: Plain) -> None:
     result = plain("scan", files=(*FILES, "--guardrail", "engine"))
     assert (result.code, result.err) == (0, "")
     assert (
-        "\nThis topic is measured by the embedded engine only.\nTo scan, start with --guardrail "
+        "\nThis topic is measured by the engine only.\nTo scan, start with --guardrail "
         "NAME. By the engine:\n"
     ) in result.out
     assert "\nAIRS needs an API key: " in plain("scan").out
@@ -174,6 +210,7 @@ def test_help_lists_every_command(plain: Plain) -> None:
     result = plain("help", "HELP")
     assert (result.code, result.out.count("\nexport FORMAT FILE ")) == (0, 2)
     assert "\nexample N TEXT|#ROW|-  " in result.out
+    assert "Through a pipe, another line changes nothing and is run as a command." in result.out
 
 
 @pytest.mark.parametrize(

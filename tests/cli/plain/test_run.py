@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,7 +43,7 @@ def test_a_draft_of_another_file_is_offered_and_stays_unless_refused(
     plain("name Taxes")
     path = folder / "topic.yaml"
     path.write_text(path.read_text("utf-8").replace("personal", "business"), "utf-8")
-    assert "Not answered.\n" in plain().out
+    assert "Not answered: nothing is changed.\n" in plain().out
     assert "name: Taxes\n" in plain("y", "show").out
     assert "name: Tax advice\n" in plain("undo", "show").out
 
@@ -88,6 +89,24 @@ def test_what_another_program_does_is_learnt_at_the_next_command(
     assert shown.startswith("Taxes\ndescription: Advice on filing business income tax returns\n")
 
 
+def test_without_the_session_figures_are_shown_and_edits_are_printed(
+    plain: Plain, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = Workspace.save_draft
+
+    def deleted(workspace: Workspace, *, always: bool = False) -> None:
+        save(workspace, always=always)
+        shutil.rmtree(folder / ".guardtui", ignore_errors=True)
+
+    monkeypatch.setattr(Workspace, "save_draft", deleted)
+    result = plain("name Taxes", "description Bread", "discard", "y", "show")
+    assert result.code == 3
+    assert result.out.count("\nCoverage is ") == 4
+    assert "deployed" not in result.err
+    assert "sessions.sqlite3: the file is missing: it was deleted or moved" in result.err
+    assert "\n  description: Bread\n" in result.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -130,40 +149,20 @@ def test_without_a_terminal_the_app_points_here(run: Run) -> None:
 
 
 @pytest.mark.process
-def test_jobs_of_an_author_through_a_pipe(
-    run_process: Run, folder: Path, sample: tuple[str, ...]
+@pytest.mark.skipif(os.name == "nt", reason="a POSIX shell")
+def test_a_closed_standard_output_is_an_error_before_any_command(
+    folder: Path, environment: dict[str, str]
 ) -> None:
-    """Advice, edits by hand, own prompts, a scan, wrong inputs and every format: only lines."""
-    pytest.importorskip("aiohttp")
-
-    def plain(arguments: tuple[str, ...], *lines: str) -> str:
-        piped = "".join(f"{line}\n" for line in lines).encode()
-        result = require_plain(run_process(*STATIC, *arguments, piped=piped))
-        assert b"\x1b" not in (result.out + result.err).encode()
-        return result.out + result.err
-
-    advice = plain(sample, "next", "take 1", "y", "keep", "y")
-    assert "Edited: " in advice
-    by_hand = plain(sample, "mistakes fn", "example 4 #2", "y", "show", "undo", "discard")
-    assert "Edited: example 4 added." in by_hand
-    own = plain(("prompts.csv",), "description Tax returns", "mistakes", "keep", "y", "quit")
-    assert "Kept as #" in own
-    scanned = plain(
-        (*sample, "--sandbox"),
-        "scan", "y", "description Personal tax advice", "show", "scan", "y", "keep", "y",
-        "mistakes broke",
+    line = f"{sys.executable} -m guardtui {' '.join((*STATIC, *FILES))} >&-"
+    done = subprocess.run(
+        line, shell=True, cwd=folder, env=environment, input="keep\n", capture_output=True,
+        text=True, check=False,
     )  # fmt: skip
-    assert "Apply and scan" in scanned
-    assert scanned.count("AIRS #") == 2
-    assert "Forecast of AIRS" in scanned
-    assert "Measured by AIRS on this machine, profile sandbox" in scanned
-    wrong = plain(sample, "nonsense", "name", "example x", "export pdf a", "mistakes 1000")
-    assert wrong.count("error: ") == 5
-    formats = ("html", "md", "table", "json", "csv", "tsv", "junit", "sarif", "brief")
-    plain(sample, *(f"export {name} all/{name}" for name in formats))
-    assert not (folder / "all").exists()
-    written = plain(sample, *(f"export {name} report.{name}" for name in formats))
-    assert written.count("Written: ") == len(formats)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: standard output is closed\n  open it, or redirect it to a file: > FILE\n",
+    )
+    assert not (folder / ".guardtui").exists()
 
 
 def running(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[str]:
