@@ -1,4 +1,4 @@
-"""How many calls a check of the likely flips takes until coverage is known closely enough.
+"""How many calls a check of the likely changes takes until coverage is known closely enough.
 
     python benchmarks/flip_check.py RECORDINGS [--encoder pair] [--every 3]
 

@@ -5,7 +5,7 @@
 CASES as in `fidelity.py`. For each case and share of prompts that belong (.05, .10, .20) a log is
 made of the case's prompts that belong and, as the rest, its other prompts and then those of the
 other cases, without repeats: at most 2,000, fewer where the prompts do not suffice for the share.
-The guardrail is the engine at its shipped threshold; its verdicts on the whole log are known. The
+The guardrail is the engine at its built-in threshold; its verdicts on the whole log are known. The
 second definition has one example less, a different one in each draw.
 
 - `audit_holds`: share of draws in which coverage over the log lies in the 95 % interval at which

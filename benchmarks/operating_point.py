@@ -25,7 +25,7 @@ from benchmarks.fidelity import Case, read_cases
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
 from guardtui.domain.metrics import metrics_of
-from guardtui.domain.operating_point import SHIPPED, SLACK, fit_threshold
+from guardtui.domain.operating_point import BUILT_IN, SLACK, fit_threshold
 from guardtui.domain.prompts import prompt_keys
 from guardtui.domain.sweep import stratified_folds, sweep
 from guardtui.domain.topic import Intent, Topic
@@ -42,7 +42,7 @@ class Found:
 
     id: str
     held_out: float
-    shipped: float
+    built_in: float
     best: float
 
     @property
@@ -95,10 +95,10 @@ def summary(found: Sequence[Found]) -> dict[str, float]:
     """Means over the cases, and the shares of cases that come within .05 of the best."""
     return {
         "cases": len(found),
-        "shipped": float(np.mean([one.shipped for one in found])),
+        "built-in": float(np.mean([one.built_in for one in found])),
         "cross_validated": float(np.mean([one.held_out for one in found])),
         "best": float(np.mean([one.best for one in found])),
-        "shipped_near": float(np.mean([one.best - one.shipped <= NEAR for one in found])),
+        "shipped_near": float(np.mean([one.best - one.built_in <= NEAR for one in found])),
         "near": float(np.mean([one.is_near for one in found])),
     }
 
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     shipped = float(probability(np.float32(model.threshold)))
     guardrail = Guardrail(ENGINE, encoder=model.encoder, version=model.version)
-    settings = ScannerSettings(guardrail, shipped, SHIPPED)
+    settings = ScannerSettings(guardrail, shipped, BUILT_IN)
     prompts = sorted({prompt for case in cases for prompt in case.prompts})
     row = {prompt: number for number, prompt in enumerate(prompts)}
     vectors = encoder.encode(prompts)
@@ -143,9 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(json.dumps(figures))
         return 0
     for one in sorted(found, key=lambda one: one.held_out - one.best)[:5]:
-        print(f"{one.id:<40} {one.held_out:.3f} of {one.best:.3f} (shipped {one.shipped:.3f})")
+        print(f"{one.id:<40} {one.held_out:.3f} of {one.best:.3f} (built-in {one.built_in:.3f})")
     print(
-        f"{len(found)} cases: coverage {figures['shipped']:.3f} as shipped, "
+        f"{len(found)} cases: coverage {figures['built-in']:.3f} as shipped, "
         f"{figures['cross_validated']:.3f} fitted and cross-validated, {figures['best']:.3f} at "
         f"best; within .05 of the best {figures['shipped_near']:.3f} as shipped, "
         f"{figures['near']:.3f} fitted"

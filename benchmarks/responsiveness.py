@@ -18,6 +18,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import argparse
 import asyncio
+import resource
 import sys
 import tempfile
 import time
@@ -124,6 +125,8 @@ async def measure(count: int, encoder: str, folder: Path) -> None:
         await asyncio.sleep(1.5)
         told("keep")
         ticking.cancel()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory {peak:.0f} MiB")
 
 
 def main() -> None:

@@ -6,7 +6,7 @@
 - `GuardtuiError`: the base class of errors in files and evaluations; its message has the remedy.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "ComparisonResult",

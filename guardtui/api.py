@@ -16,10 +16,11 @@ from guardtui.domain import comparison
 from guardtui.domain.errors import GuardtuiError as GuardtuiError
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import rate_text, threshold_text
+from guardtui.domain.findings import Finding, Severity
 from guardtui.domain.metrics import RATES
-from guardtui.domain.operating_point import FITTED, SHIPPED, OperatingPointError, require_classes
-from guardtui.domain.prompts import Finding, PromptSetError, Severity
+from guardtui.domain.operating_point import BUILT_IN, FITTED, OperatingPointError, require_classes
 from guardtui.domain.prompts import PromptSet as PromptSet
+from guardtui.domain.prompts import PromptSetError
 from guardtui.domain.significance import observed_changes
 from guardtui.domain.topic import Intent
 from guardtui.domain.topic import Topic as Topic
@@ -30,7 +31,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 
 FilePath: TypeAlias = "str | os.PathLike[str]"
 
-Threshold: TypeAlias = 'Literal["fitted", "shipped"] | float'
+Threshold: TypeAlias = 'Literal["fitted", "built-in"] | float'
 
 ENGINE = "engine"
 
@@ -213,8 +214,8 @@ def evaluate(
 ) -> EvaluationResult:
     """Evaluate a topic on labelled prompts as `guardtui eval` does, in the calling thread.
 
-    `guardrail` is "engine", the embedded engine with an `encoder` ("pair", "minilm" or "static").
-    `threshold` is "fitted" (to the labels: the one with the largest coverage), "shipped", or a
+    `guardrail` is "engine", the engine with an `encoder` ("pair", "minilm" or "static").
+    `threshold` is "fitted" (to the labels: the one with the largest coverage), "built-in", or a
     number between 0 and 1. A topic or prompt file without an intent takes that of the other.
 
     Raises ValueError for an invalid argument, and `GuardtuiError` if the intents differ, if there
@@ -235,10 +236,10 @@ def evaluate(
         except ValueError as error:
             raise OperatingPointError(
                 f"the threshold cannot be fitted: {error}\n"
-                "  label more prompts, or pass threshold='shipped' or a number"
+                "  label more prompts, or pass threshold='built-in' or a number"
             ) from error
     else:
-        number = None if threshold == SHIPPED else _between_0_and_1(threshold)
+        number = None if threshold == BUILT_IN else _between_0_and_1(threshold)
         scanner = LocalScanner(encoder, number)
     evaluation = scanner.evaluate_now(topic, prompts)
     assert evaluation is not None  # noqa: S101 - nothing stops it
@@ -272,7 +273,7 @@ def _between_0_and_1(threshold: object) -> float:
         return float(threshold)
     raise ValueError(
         f"threshold {threshold!r} is not a number between 0 and 1, both excluded, "
-        "nor 'fitted' or 'shipped'"
+        "nor 'fitted' or 'built-in'"
     )
 
 

@@ -1,7 +1,7 @@
 """Make the generated parts of docs/pages: keys, help, tables, the pictures.
 
 python scripts/build_docs.py            everything but the pictures
-python scripts/build_docs.py pictures   also the pictures of the tutorial, drawn by the app
+python scripts/build_docs.py pictures   also the pictures, drawn by the app and by chromium
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
@@ -296,6 +297,26 @@ async def draw(folder: Path, way: Callable[[Camera], Awaitable[None]] = walk) ->
             await way(Camera(app, main, pilot, folder))
 
 
+def photograph_report(folder: Path) -> None:
+    """Write a picture of the first screen of the HTML report on the tutorial's edit to `folder`.
+
+    Needs chromium, as a browser on a screen of 1100 by 760 pixels shows it.
+    """
+    from guardtui.session.topic_places import scratch_sample
+
+    topic, prompts = scratch_sample()
+    evaluate = (sys.executable, "-m", "guardtui", "eval", topic, "--prompts", prompts, "--record")
+    subprocess.run(evaluate, check=True, stdout=subprocess.DEVNULL)
+    text = topic.read_text("utf-8")
+    topic.write_text(text.replace("a tax bill", f"a tax bill{EDIT}"), "utf-8")
+    page = folder / "report.html"
+    subprocess.run((*evaluate, "--baseline", "last", "-o", page), check=True)
+    browser = ("chromium", "--headless", "--no-sandbox", "--hide-scrollbars")
+    picture = (f"--screenshot={folder / 'report.png'}", "--window-size=1100,760")
+    subprocess.run((*browser, *picture, page.as_uri()), check=True, stderr=subprocess.DEVNULL)
+    page.unlink()
+
+
 def build_pictures() -> None:
     """Draw all pictures anew; one that is no longer made is removed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -303,6 +324,7 @@ def build_pictures() -> None:
         made = Path(folder) / "pictures"
         made.mkdir()
         asyncio.run(draw(made))
+        photograph_report(made)
         shutil.rmtree(PICTURES, ignore_errors=True)
         shutil.copytree(made, PICTURES)
 

@@ -17,7 +17,7 @@ from guardtui.config import SETTINGS, Setting
 from guardtui.domain import topic
 from guardtui.reports import brief
 from guardtui.reports.audit_json import AuditData
-from guardtui.reports.check import CheckData
+from guardtui.reports.check_json import CheckData
 from guardtui.reports.compared import MistakesData
 from guardtui.reports.experiment import ExperimentData
 from guardtui.reports.forecast import ForecastData, TrustData

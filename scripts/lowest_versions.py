@@ -17,7 +17,7 @@ def lowest_versions() -> list[str]:
     dependencies = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["dependencies"]
     constraints = []
     for dependency in dependencies:
-        bound = re.fullmatch(r"([\w.-]+)>=([\d.]+)(,<[\d.]+)?", dependency)
+        bound = re.fullmatch(r"([\w.-]+)>=([\d.]+)(,<[\d.]+)?(;.*)?", dependency)
         if bound is None:
             raise ValueError(f"{PROJECT}: {dependency}: write NAME>=VERSION")
         constraints.append(f"{bound[1]}=={bound[2]}")

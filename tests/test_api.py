@@ -76,7 +76,7 @@ def test_figures_of_a_sample_are_those_of_eval(
         f"encoder={encoder}",
     )
     topic, prompts = _sample(name)
-    for threshold in ("fitted", "shipped", 0.3):
+    for threshold in ("fitted", "built-in", 0.3):
         report = _reported(capfd, "eval", *files, "--threshold", str(threshold))
         result = guardtui.evaluate(topic, prompts, threshold=threshold, encoder=encoder)  # type: ignore[arg-type]
         assert result.threshold == report["threshold"]
@@ -173,7 +173,7 @@ def test_missing_intent_is_that_of_the_other_file(
 ) -> None:
     files = _files(tmp_path, topic_intent, intent)
     topic, prompts = guardtui.load_topic(files[0]), guardtui.load_prompts(files[1])
-    result = guardtui.evaluate(topic, prompts, threshold="shipped", encoder="static")
+    result = guardtui.evaluate(topic, prompts, threshold="built-in", encoder="static")
     assert result.topic.intent == agreed
     report = _reported(
         capfd, "eval", str(files[0]), "--prompts", str(files[1]), "--set", "encoder=static"
@@ -197,8 +197,8 @@ def test_different_intents_are_refused_with_both_places(tmp_path: Path) -> None:
         ({"threshold": 0}, "not a number between 0 and 1"),
         ({"threshold": 1.0}, "not a number between 0 and 1"),
         ({"threshold": float("nan")}, "not a number between 0 and 1"),
-        ({"threshold": "0.5"}, "nor 'fitted' or 'shipped'"),
-        ({"threshold": None}, "nor 'fitted' or 'shipped'"),
+        ({"threshold": "0.5"}, "nor 'fitted' or 'built-in'"),
+        ({"threshold": None}, "nor 'fitted' or 'built-in'"),
     ],
     ids=str,
 )
@@ -211,7 +211,7 @@ def test_invalid_argument_error_says_what_is_possible(
 
 def test_fit_to_too_few_labels_is_refused_with_a_remedy(tmp_path: Path) -> None:
     topic, prompts = _files(tmp_path, "block")
-    with pytest.raises(guardtui.GuardtuiError, match="pass threshold='shipped' or a number"):
+    with pytest.raises(guardtui.GuardtuiError, match="pass threshold='built-in' or a number"):
         guardtui.evaluate(
             guardtui.load_topic(topic), guardtui.load_prompts(prompts), encoder="static"
         )

@@ -1,4 +1,4 @@
-"""Documentation: keys, links, pictures, command lines, module names, and no external loads."""
+"""Documentation: keys, links, pictures, command lines, and module names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import importlib.util
 import os
 import re
 import shlex
-import subprocess
-import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
 
@@ -16,10 +13,8 @@ import click
 import pytest
 
 from guardtui.cli.main import COMMANDS, cli
+from tests.docs.blocks import DOCUMENTS, PAGES, ROOT
 
-ROOT = Path(__file__).parent.parent
-PAGES = sorted((ROOT / "docs" / "pages").glob("*.md"))
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 LOADED = re.compile(r"url\(\s*[\"']?(?:https?:)?//|@import\s+[\"'](?:https?:)?//")
@@ -114,12 +109,13 @@ def test_every_page_is_linked_from_readme_and_every_picture_is_used() -> None:
     assert pictures == {target for target in used if target.startswith("pictures/")}
 
 
-def test_no_page_installs_guardtui_from_an_index() -> None:
+def test_no_page_but_the_readme_installs_guardtui_from_an_index() -> None:
     wrong = [
         f"{path.name}: {line}"
         for path in DOCUMENTS
+        if path.name != "README.md"  # it says that this is for later
         for line in path.read_text("utf-8").splitlines()
-        if re.search(r"(pip|uv|pipx) .*install.* ['\"]?guardtui\b", line)
+        if re.search(r"(pip|uv|pipx) .*\binstall.* ['\"]?guardtui\b", line)
     ]
     assert wrong == []
 
@@ -182,7 +178,7 @@ def test_each_layer_of_the_architecture_is_a_package_and_each_package_a_layer() 
         for name in re.findall(r"`([\w.]+)/?`", row)
     }
     packages = {path.parent.name for path in (ROOT / "guardtui").glob("*/__init__.py")}
-    assert layers == packages | {"api.py", "config.py"}
+    assert layers == packages | {"api.py", "config.py", "distributions.py"}
 
 
 def test_each_invariant_has_a_test_that_exists() -> None:
@@ -202,7 +198,8 @@ def test_command_lines_parse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     lines, wrong = _lines(), []
     for line in lines:
         try:
-            _parse(["64" if word == "$AT_ONCE" else word for word in shlex.split(line)[1:]])
+            words = shlex.split(line.partition(" > ")[0])[1:]
+            _parse(["64" if word == "$AT_ONCE" else word for word in words])
         except click.ClickException as error:
             wrong.append(f"{line}: {error.format_message()}")
     assert len(lines) > 100
@@ -233,43 +230,5 @@ def test_figures_of_the_engine_are_those_of_the_benchmarks() -> None:
     page = (ROOT / "docs" / "pages" / "engine.md").read_text("utf-8")
     figures = re.findall(r"\b0\.\d{3}\b|\d+\.\d+ ms|\b\d+(?:\.\d+)? s\b", page)
     assert len(figures) > 8
-    for figure in set(figures) - {"0.500"}:  # the shipped threshold
+    for figure in set(figures) - {"0.500"}:  # the built-in threshold
         assert figure in measured, figure
-
-
-class _Loads(HTMLParser):
-    """Collects what a page loads by itself; links that a reader follows are none."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
-        for name in ("src", "srcset", "data", "poster"):
-            self.found.append(values.get(name) or "")
-        if tag == "link":
-            self.found.append(values.get("href") or "")
-
-
-@pytest.mark.process
-def test_site_builds_as_documented_and_loads_nothing(tmp_path: Path) -> None:
-    pytest.importorskip("mkdocs", reason="needs the extra docs")
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    (command,) = re.findall(r"^python (-m mkdocs build .*)$", text, re.MULTILINE)
-    done = subprocess.run(
-        [sys.executable, *command.split(), "--site-dir", str(tmp_path)],
-        cwd=ROOT, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    pages = sorted(tmp_path.rglob("*.html"))
-    assert len(pages) >= len(PAGES)
-    for page in pages:
-        text = page.read_text("utf-8")
-        parser = _Loads()
-        parser.feed(text)
-        foreign = [one for one in parser.found if re.match(r"(?:https?:)?//", one.strip())]
-        assert not foreign, page.name
-        assert not LOADED.search(text), page.name
-    for sheet in tmp_path.rglob("*.css"):
-        assert not LOADED.search(sheet.read_text("utf-8")), sheet.name

@@ -69,9 +69,9 @@ def test_of_sentences_only_the_numbers_are_compared() -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "count"),
     [
-        ("stdout", "coverage 0.710 (0.6 – 0.8)", "Coverage is 0.710, 0.6 – 0.8", 0),
+        ("stdout", "coverage 0.710 (0.6 to 0.8)", "Coverage is 0.710, 0.6 to 0.8", 0),
         ("stdout", "coverage 0.710, change −0.01", "coverage 0.710, change 0.01", 1),
-        ("stdout", "2026-01-01 12:00, guardtui 0.1.0, cc1ebaf0", "guardtui 0.2.0", 0),
+        ("stdout", "2026-01-01 12:00, guardtui 1.0.0, cc1ebaf0", "guardtui 1.1.0", 0),
         ("r.md", "| 3 | 3 |", "| 3 |", 1),
         ("r.csv", "prompt,score\na,0.5\n", "score,prompt,more\n0.5,a,1\n", 0),
         ("r.csv", "\ufeffprompt\na\n", "prompt\na\n", 1),

@@ -124,6 +124,19 @@ def test_help_loads_no_slow_modules() -> None:
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("more", [[], ["--format", "sarif"]])
+def test_a_check_of_definitions_loads_no_data_libraries(more: list[str]) -> None:
+    arguments = ["check", "sample_data/tax-advice.yaml", *more]
+    loaded = imported(
+        "import contextlib, io, guardtui.cli.main as cli\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.TextIOWrapper(\n"
+        f"    io.BytesIO())):\n    cli.main({arguments})\n"
+    )
+    assert "guardtui.advice.text_lint" in loaded
+    assert sorted((SCREEN | NETWORK | HEAVY | {"numpy", "polars", "sqlite3"}) & loaded) == []
+
+
+@pytest.mark.process
 def test_the_first_screen_loads_neither_data_libraries_nor_scanners() -> None:
     loaded = imported("import guardtui.cli.open, guardtui.tui.run")
     assert sorted((NETWORK | HEAVY | {"numpy", "polars"}) & loaded) == []
@@ -157,7 +170,7 @@ def statements(path: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("package", "allowed"),
     [
-        ("domain", ("domain",)),
+        ("domain", ("domain", "distributions")),
         ("files", ("files", "domain")),
         ("http", ("http", "files.problems", "domain")),
         ("scanners", ("scanners", "http", "files.problems", "scorer", "domain")),
@@ -174,9 +187,9 @@ def statements(path: Path) -> set[str]:
         ),
         ("advice", ("advice", "forecast", "session", "scanners", "domain")),
         ("large_sets", ("large_sets", "scanners", "domain")),
-        ("forecast", ("forecast", "scanners", "domain")),
+        ("forecast", ("forecast", "scanners", "domain", "distributions")),
         ("sandbox", ("sandbox", "scanners", "files", "domain")),
-        ("scorer", ("scorer",)),
+        ("scorer", ("scorer", "distributions")),
         (
             "app",
             (

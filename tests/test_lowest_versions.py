@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from scripts import lowest_versions
 def test_each_dependency_is_pinned_to_its_lower_bound() -> None:
     project = tomllib.loads(lowest_versions.PROJECT.read_text("utf-8"))["project"]
     pins = [pin.replace("==", ">=") for pin in lowest_versions.lowest_versions()]
-    assert pins == [dependency.partition(",")[0] for dependency in project["dependencies"]]
+    assert pins == [re.split("[,;]", dependency)[0] for dependency in project["dependencies"]]
 
 
 @pytest.mark.parametrize("dependency", ["numpy", "numpy<3", "numpy~=2.0", "numpy>2", "x[y]>=1"])

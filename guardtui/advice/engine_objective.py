@@ -1,4 +1,4 @@
-"""The embedded engine as the objective, its operating point fitted to each definition."""
+"""The engine as the objective, its operating point fitted to each definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of many definitions against one prompt set at once, by the embedded engine."""
+"""Scores of many definitions against one prompt set at once, by the engine."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The guardrail answers a growing part of the prompts for each candidate. After each part (a look)
 hopeless candidates are dropped, so that most calls go to those that may win, and a candidate that
-is proven better ends the experiment.
+is shown to be better ends the experiment.
 
 The bounds are repeated confidence intervals: they hold at all looks together, whichever ends the
 experiment (C. Jennison and B. W. Turnbull, Interim analyses: the repeated confidence interval
@@ -21,7 +21,7 @@ measured (`benchmarks/evidence.py`).
 Where fewer than `LABELS_AT_LEAST` prompts of a class count, a bootstrap knows too little of how
 verdicts vary: such a look proves nothing and drops nobody.
 
-A proven candidate also separates better than chance. Where verdicts have nothing to do with the
+A better candidate also separates better than chance. Where verdicts have nothing to do with the
 labels, a level that happens to fit these prompts looks like a gain.
 """
 
@@ -68,8 +68,8 @@ _MISSING = -1
 class Ending(StrEnum):
     """Reasons for the end of an experiment."""
 
-    PROVEN = "a candidate is proven better"
-    NOT_PROVEN = "no candidate is proven better"
+    BETTER = "a candidate is shown to be better"
+    NOT_BETTER = "no candidate is shown to be better"
     HOPELESS = "no candidate looks better"
 
 
@@ -89,7 +89,7 @@ class Standing:
     dropped: int | None = None
 
     @property
-    def is_proven(self) -> bool:
+    def is_better(self) -> bool:
         """Whether it is better than the current definition."""
         return self.low is not None and self.low > 0
 
@@ -136,6 +136,11 @@ class Experiment:
         self._parts = [
             np.concatenate([rows[: round(len(rows) * part)] for rows in ranked]) for part in LOOKS
         ]
+        # Each look takes the prompts of the one before, and more.
+        self._more = [
+            np.setdiff1d(part, before)
+            for before, part in zip([order[:0], *self._parts], self._parts, strict=False)
+        ]
         fewest = [fewest_of_a_class(counted[:, rows], belongs[rows]) for rows in self._parts]
         self._few = np.stack(fewest) < LABELS_AT_LEAST
         self._after = np.full(counted.shape, _UNASKED, np.int8)
@@ -158,9 +163,9 @@ class Experiment:
 
     @property
     def best(self) -> int | None:
-        """The proven candidate with the greatest lower bound, or None."""
-        proven = [index for index, known in enumerate(self.standings) if known.is_proven]
-        return max(proven, key=lambda index: self.standings[index].low or 0.0, default=None)
+        """The better candidate with the greatest lower bound, or None."""
+        better = [index for index, known in enumerate(self.standings) if known.is_better]
+        return max(better, key=lambda index: self.standings[index].low or 0.0, default=None)
 
     @property
     def answered(self) -> int:
@@ -188,8 +193,9 @@ class Experiment:
         now = sum(int(paid[one, self.unasked(one)].sum()) for one in self._alive)
         most = now
         for look in range(self._look + 1, len(LOOKS)):
-            rows = np.setdiff1d(self._parts[look], self._parts[look - 1])
-            calls = np.sort(paid[np.ix_(np.array(self._alive, np.intp), rows)].sum(axis=1))
+            calls = np.sort(
+                paid[np.ix_(np.array(self._alive, np.intp), self._more[look])].sum(axis=1)
+            )
             most += int(calls[len(calls) - self._stay(look - 1) :].sum())
         return now, most
 
@@ -230,9 +236,9 @@ class Experiment:
             self.standings[index] = replace(self.standings[index], gain=float(gain), low=float(low))
         self._look += 1
         if (lows > 0).any():
-            self.ending = Ending.PROVEN
+            self.ending = Ending.BETTER
         elif self._look == len(LOOKS):
-            self.ending = Ending.NOT_PROVEN
+            self.ending = Ending.NOT_BETTER
         else:
             self._drop(found.gains)
 

@@ -243,11 +243,11 @@ def _compared(evaluation: Evaluation, comparison: Comparison, baseline: str) -> 
         if evaluation.topic == comparison.evaluations[0].topic:
             return Judgement(Code.UNCHANGED, Worth.NEUTRAL, "unchanged: no edit to judge yet")
         how = "better" if better else "worse"
-        also = f", but it separates {how}" if better or worse else ""
+        also = f", but {how} scores" if better or worse else ""
         text = f"no verdicts changed{also}"
         return Judgement(Code.NO_VERDICTS_CHANGED, Worth.NEUTRAL, text)
     if better and difference is not Difference.BETTER and (level := _level(evaluation, comparison)):
-        return Judgement(Code.SEPARATES_BETTER, Worth.UNSURE, f"separates better; {level}")
+        return Judgement(Code.SEPARATES_BETTER, Worth.UNSURE, f"better scores, but {level}")
     if difference in (Difference.BETTER, Difference.WORSE):
         word = "better" if difference is Difference.BETTER else "worse"
         by_engine = now.kind == ENGINE
@@ -257,17 +257,15 @@ def _compared(evaluation: Evaluation, comparison: Comparison, baseline: str) -> 
             else f"{word} than {baseline}: more than chance"
         )
         return Judgement(Code(word), Worth[word.upper()], text)
-    code = Code.NOT_SURE
     if better or worse:
         code = Code.SEPARATES_BETTER if better else Code.SEPARATES_WORSE
-    start = "not sure yet" if code is Code.NOT_SURE else code.value.replace("_", " ")
-    if code is not Code.NOT_SURE:
-        return Judgement(code, Worth.UNSURE, f"{start}; coverage: more labels would decide")
+        how = "better" if better else "worse"
+        return Judgement(code, Worth.UNSURE, f"{how} scores; coverage: more labels would decide")
     times = labels_to_decide(comparison.significance)
     decides = "only many more labels would decide"
     if times is not None:
         decides = f"{LABELS_IN_WORDS[times]} would decide"
-    return Judgement(code, Worth.UNSURE, f"{start}: {decides}")
+    return Judgement(Code.NOT_SURE, Worth.UNSURE, f"not sure yet: {decides}")
 
 
 def _level(evaluation: Evaluation, comparison: Comparison) -> str:

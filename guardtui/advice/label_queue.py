@@ -59,9 +59,9 @@ class Question:
 class AuditedDifference(StrEnum):
     """Difference of two definitions over a log, by the labels."""
 
-    BETTER = "the second definition is better"
-    WORSE = "the second definition is worse"
-    SAME = f"the two definitions differ by at most {WITHIN}"
+    BETTER = "your edit is better"
+    WORSE = "your edit is worse"
+    SAME = f"your edit changes coverage by at most {WITHIN}"
     OPEN = "not decided yet"
 
 
@@ -230,12 +230,13 @@ class LabelQueue:
             start = "" if decision is AuditedDifference.OPEN else "enough: "
             return f"{start}{decision}: coverage {figures}"
         coverage = self.rates().coverage
-        shown = f"coverage {coverage.value:.2f} [{coverage.low:.2f} – {coverage.high:.2f}]"
+        bounds = f"({coverage.low:.2f} to {coverage.high:.2f})"
+        shown = f"coverage {coverage.value:.2f} in production {bounds}"
         reached = ""
         for half_width in HALF_WIDTHS:
             if coverage.half_width > half_width:
                 more = self._labels_until(half_width)
-                return f"{reached}{shown}; about {more} more for ±{half_width:.2f}"
+                return f"{reached}{shown}; about {more} more labels for ±{half_width:.2f}"
             reached = f"enough for ±{half_width:.2f}: "
         return f"enough: {shown}"
 

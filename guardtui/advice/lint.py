@@ -14,27 +14,19 @@ from guardtui.advice.effects import no_effect
 from guardtui.advice.engine_scores import EngineScores, Stopped
 from guardtui.advice.lint_advice import (
     NO_EFFECT,
-    SHOWN,
     Advice,
     Removal,
     field_of,
     file_lines,
     order,
-    part_name,
-    quoted,
     without_examples,
 )
-from guardtui.advice.wording_rules import exclusions, shortened, without_exclusions
-from guardtui.domain.example_prompts import EqualTexts, given_examples, named_examples
+from guardtui.advice.text_lint import lint_text
+from guardtui.domain.example_prompts import EqualTexts
 from guardtui.domain.figures import count_text, rate_text
-from guardtui.domain.languages import LANGUAGES, odd_languages
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
-from guardtui.domain.text import display_start
-from guardtui.domain.topic import Topic, byte_length
-
-SHORT = 100
-"""Length of a description, in bytes, from which a shorter one is advised."""
+from guardtui.domain.topic import Topic, given_examples, named_examples
 
 NEAR_DUPLICATE = 0.8
 """Cosine from which two examples are near-duplicates.
@@ -51,29 +43,25 @@ _CLOSER = 0.01  # by which cosines must differ
 
 def lint(
     topic: Topic,
-    prompts: PromptSet | None = None,
+    prompts: PromptSet,
     engine: EngineScores | None = None,
     stopped: Stopped = lambda: False,
     metrics: Metrics | None = None,
 ) -> tuple[Advice, ...]:
     """Return all advice about a definition, most useful first.
 
-    Without `engine`, only the text is checked, in well under 2 ms; with `prompts` also the labels
-    of equal prompts (some ms for 10 000). An engine adds checks by vectors and measures the advice;
-    its prompts are the default of `prompts`. `metrics`, of any scanner, or else the engine show
-    whether the definition separates nothing; this advice comes first. Next comes advice whose
-    remedy gains coverage, then unmeasured advice, then remedies that cost coverage. If stopped, the
-    advice so far is returned unmeasured. Blank examples are ignored.
+    Without `engine`, only the text and the labels of equal prompts are checked (some ms for
+    10 000). An engine adds checks by vectors and measures the advice. `metrics`, of any scanner, or
+    else the engine show whether the definition separates nothing; this advice comes first. Next
+    comes advice whose remedy gains coverage, then unmeasured advice, then remedies that cost
+    coverage. If stopped, the advice so far is returned unmeasured. Blank examples are ignored.
     """
-    advice = [*_exclusion(topic), *_long(topic), *_languages(topic)]
-    equal = None
-    if engine is not None:
-        prompts = engine.prompts if prompts is None else prompts
-        equal = engine.equal_texts if prompts is engine.prompts else None
-    leaked: list[int] = []
-    if prompts is not None:
-        repeated, leaked = _equal_prompts(topic, prompts, equal or EqualTexts(prompts.prompts))
-        advice += repeated
+    if engine is not None and prompts is engine.prompts:
+        equal = engine.equal_texts
+    else:
+        equal = EqualTexts(prompts.prompts)
+    repeated, leaked = _equal_prompts(topic, prompts, equal)
+    advice = [*lint_text(topic), *repeated]
     if engine is not None:
         advice = _measured(engine, topic, advice, leaked, stopped)
         if metrics is None and (matches := engine.verdicts([topic], stopped)) is not None:
@@ -90,53 +78,6 @@ def no_effect_advice(metrics: Metrics) -> list[Advice]:
     if message is None:
         return []
     return [Advice(NO_EFFECT, "description", message.partition(":")[0], message)]
-
-
-def _exclusion(topic: Topic) -> list[Advice]:
-    advice = []
-    for field, text in (("name", topic.name), ("description", topic.description)):
-        if not (matches := exclusions(text)):
-            continue
-        words = ", ".join(
-            f"“{display_start(match.text, SHOWN)}” (word {match.word})" for match in matches
-        )
-        shorter = without_exclusions(text) if field == "description" else None
-        remedy = None if shorter is None else topic.model_copy(update={"description": shorter})
-        message = f"the {field} excludes with {words}: what is named attracts, say what it is"
-        action = f"cut to {quoted(shorter)}" if shorter is not None else ""
-        brief = f"{field} excludes: “{display_start(matches[0].text, 16)}”"
-        advice.append(Advice("exclusion", field, brief, message, action, remedy=remedy))
-    return advice
-
-
-def _long(topic: Topic) -> list[Advice]:
-    used = byte_length(topic.description)
-    if used <= SHORT:
-        return []
-    shorter = shortened(topic.description, SHORT)
-    remedy = None if shorter is None else topic.model_copy(update={"description": shorter})
-    message = f"the description has {used} bytes: those under {SHORT} do better as a rule"
-    action = f"cut to {quoted(shorter)}" if shorter is not None else ""
-    brief = f"description has {used} bytes, over {SHORT}"
-    return [Advice("long", "description", brief, message, action, remedy=remedy)]
-
-
-def _languages(topic: Topic) -> list[Advice]:
-    odd = odd_languages((topic.description, *topic.examples))
-    if odd is None:
-        return []
-    main, others = odd
-    names = {index: LANGUAGES[name] for index, name in others.items()}
-    listed = ", ".join(f"{part_name(index)} in {name}" for index, name in names.items())
-    message = f"mixed languages: {listed}, most of it in {LANGUAGES[main]}"
-    first = next(iter(names))
-    brief = f"{part_name(first)} in {names[first]}"
-    # The description cannot be removed.
-    dropped = [index for index in others if index]
-    remedy = without_examples(topic, dropped) if len(dropped) == len(others) else None
-    action = f"{named_examples(dropped)} dropped" if remedy is not None else ""
-    field = field_of(list(others))
-    return [Advice("languages", field, brief, message, action, remedy=remedy)]
 
 
 def _equal_prompts(
@@ -217,8 +158,7 @@ def _measured(
     contradicted = {item.field for item in advice if item.code == "contradiction"}
     near = _near_negatives(engine, topic, given, vectors, stopped)
     advice = [*advice, *(item for item in near if item.field not in contradicted)]
-    bare = topic.model_copy(update={"description": ""})
-    parts = [topic.model_copy(update={"examples": ()}), Topic(examples=topic.examples), bare]
+    parts = [topic.model_copy(update={"examples": ()}), Topic(examples=topic.examples)]
     remedies = [item.remedy for item in advice if item.remedy is not None]
     remedies += [remedy for pair in twins for remedy in pair.remedies]
     topics = list(dict.fromkeys([topic, *parts, *remedies]))
@@ -250,7 +190,11 @@ def _measured(
     effects += by_field.values()
     if topic.description.strip() and given:
         weight = _removal(topic, expected, matches[parts[0]], matches[parts[1]])
-        if (weight.change or 0) > 0 and _surely_better(weight):
+        weak = (weight.change or 0) > 0 and _surely_better(weight)
+        # Only then: the name alone is a text that no cache has.
+        bare = topic.model_copy(update={"description": ""})
+        if weak and (named := engine.verdicts([bare], stopped)) is not None:
+            matches[bare] = named[0]
             message = (
                 "the description carries less than its examples: coverage "
                 f"{rate_text(weight.before.coverage)} by it and the name alone, "
@@ -283,7 +227,7 @@ class _Twins:
             "near-duplicates",
             f"examples.{dropped}",
             f"example {dropped} nearly equals {other}",
-            f"{both} say nearly the same (cosine {self.cosine:.2f})",
+            f"{both} say nearly the same (similarity {self.cosine:.2f})",
             f"example {dropped} dropped",
             effects[index],
             self.remedies[index],
@@ -332,10 +276,10 @@ def _near_negatives(
         for (yes, no), how in ((mean, "mean of all"), (near, f"mean of the {count} nearest")):
             if yes + _CLOSER <= no:
                 message = (
-                    f"example {number} is closer to prompts that do not belong (cosine {no:.2f}, "
-                    f"{how}) than to those that do ({yes:.2f})"
+                    f"example {number} is closer to prompts that do not belong (similarity "
+                    f"{no:.2f}, {how}) than to those that do ({yes:.2f})"
                 )
-                brief = f"example {number} nearer to negatives"
+                brief = f"example {number} seems off the topic"
                 action = f"example {number} dropped"
                 remedy = without_examples(topic, [number])
                 field = f"examples.{number}"

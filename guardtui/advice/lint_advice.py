@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from guardtui.domain.figures import rate_text
-from guardtui.domain.metrics import Metrics
-from guardtui.domain.prompts import PromptSet
-from guardtui.domain.significance import Significance
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
+
+if TYPE_CHECKING:  # lint of texts alone needs no data libraries
+    from guardtui.domain.metrics import Metrics
+    from guardtui.domain.prompts import PromptSet
+    from guardtui.domain.significance import Significance
 
 _LISTED = 20
 SHOWN = 60

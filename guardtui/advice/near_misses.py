@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.domain.prompts import Finding, PromptSet, Severity
+from guardtui.domain.findings import Finding, Severity
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent
 from guardtui.scanners.base import Report
@@ -67,10 +68,10 @@ def near_miss_finding(
     few = f"only {near}" if near else "none"
     rate = "TNR" if prompts.intent is Intent.BLOCK else "TPR"
     message = (
-        f"no near misses: {few} of {len(rows)} negatives "
-        f"{'comes' if near < 2 else 'come'} near a prompt that belongs to the topic (cosine "
-        f"{NEAR:.2f} or more). Nearly any definition tells such prompts apart, so {rate} is "
-        "flattered: add negatives with the topic's own words and another intent. "
+        f"no near misses: {few} of {len(rows)} prompts that do not belong "
+        f"{'comes' if near < 2 else 'come'} near one that does (similarity {NEAR:.2f} or more). "
+        f"Nearly any definition tells such prompts apart, so {rate} is flattered: add prompts with "
+        "the topic's own words and another intent. "
         f"The nearest: {', '.join(nearest)}"
     )
     return Finding(Severity.WARNING, CODE, message, tuple(map(int, lines)))

@@ -50,16 +50,11 @@ class Gain:
     likely: bool
 
     @property
-    def proven(self) -> bool:
-        """Whether it is likely, and its interval above 0."""
-        return self.likely and self.low > 0
-
-    @property
     def text(self) -> str:
         """The gain with its interval, and whether it is likely only; or a guess."""
         if not self.likely:
             return f"best guess {change_text(self.value)}"
-        return self.interval_text if self.proven else f"likely {self.interval_text}"
+        return self.interval_text if self.low > 0 else f"likely {self.interval_text}"
 
     @property
     def short_text(self) -> str:
@@ -85,7 +80,7 @@ class Gain:
 
     @property
     def interval_text(self) -> str:
-        """The gain with its interval: `+0.051 [+0.012, +0.090]`."""
+        """The gain with its interval: `+0.051 (+0.012 to +0.090)`."""
         return change_interval_text(self.value, self.low, self.high)
 
 

@@ -76,7 +76,7 @@ def survey(
 ) -> Survey | None:
     """Survey a prompt set; None if stopped.
 
-    Vectors and distances to the threshold are the embedded engine's for the definition of
+    Vectors and distances to the threshold are the engine's for the definition of
     `evaluation`, by any scanner. Deterministic. Raises ValueError if the evaluation is of other
     prompts, and ScannerError like a scan.
     """

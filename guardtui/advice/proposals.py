@@ -162,13 +162,13 @@ class Proposal:
             return ""
         figures = change_interval_text(change.value, change.low, change.high)
         better = round(change.value, 3) > 0
-        text = f"{'separates better' if better else 'does not separate better'} ({figures})"
+        text = f"{'better' if better else 'no better'} scores: separation {figures}"
         known = self.forecast
         if known is not None:
             return f"{text}, {'but' if better == (known.lack != '') else 'and'} {known.level_text}"
         if self.level is None:
             return text
-        return f"{text}; at the engine's operating point {_matching(self.level)}, yours may differ"
+        return f"{text}; by the engine {_matching(self.level)}, by your guardrail perhaps not"
 
 
 def _matching(change: float) -> str:

@@ -1,11 +1,12 @@
-"""Prompts in languages that the embedded engine has not learnt."""
+"""Prompts in languages that the engine has not learnt."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
 
-from guardtui.domain.prompts import LISTED, Finding, PromptSet, Severity
+from guardtui.domain.findings import Finding, Severity
+from guardtui.domain.prompts import LISTED, PromptSet
 from guardtui.scanners.local.languages import LEARNT, language_not_learnt
 
 CODE = "unknown-language"

@@ -12,7 +12,7 @@ from guardtui.app.editing.workspace_sync import CompanionTopics
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.guardrails.remote import AIRS
 from guardtui.app.ports import Confirm
-from guardtui.app.scan.record import iteration_of
+from guardtui.app.scan.record import iteration_behind
 from guardtui.domain.comparison import compare
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import rate_bounds
@@ -82,7 +82,7 @@ class Reporting:
     def subjects(self, evaluation: Evaluation) -> list[ReportSubject]:
         """Return the possible subjects: the current definition, then all iterations."""
         session = self._workspace.session
-        current = iteration_of(session, evaluation)
+        current = iteration_behind(session, evaluation)
         title, tag = "the current definition", "draft"
         if current is not None:
             title, tag = f"{title}, #{current.number}", str(current.number)
@@ -112,7 +112,7 @@ class Reporting:
     def report(self, evaluation: Evaluation, subject: ReportSubject) -> ReportInput:
         """Return the contents of a report on the current definition or an iteration."""
         session, prompts = self._workspace.session, self._workspace.prompts
-        recorded = iteration_of(session, evaluation)
+        recorded = iteration_behind(session, evaluation)
         if subject.number is not None:
             recorded = session.iteration(subject.number)
             evaluation = recorded.evaluation

@@ -36,11 +36,12 @@ from guardtui.app.reporting import Reporting
 from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.scan.record import MeasuredDefinitions, ScanResults
 from guardtui.app.scan.run import UNDER_WAY, Scans
+from guardtui.app.scan.subject import FigureSubject
 from guardtui.app.state import AppState, with_session
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.operating_point import (
+    BUILT_IN,
     FITTED,
-    SHIPPED,
     Wanted,
     require_classes,
 )
@@ -80,7 +81,7 @@ class Services:
         by default it is fitted to the labels at each definition.
         """
         self._resumed, self._threshold = resumed, threshold
-        if threshold != SHIPPED and scanner.threshold[0] is None:
+        if threshold != BUILT_IN and scanner.threshold[0] is None:
             scanner.use_threshold(FITTED)
         context = Context.of(workspace, scanner, author, jobs)
         self.workspace, self.session = workspace, workspace.session
@@ -93,17 +94,18 @@ class Services:
         self.companions = CompanionTopics(context)
         self.sync = WorkspaceSync(context, self.companions)
         self.evaluations = Evaluations(context, self.figures)
-        self.forecasting = Forecasting(context, self.connections.follows)
+        subject = FigureSubject(context, self.connections)
+        self.forecasting = Forecasting(context, subject)
         self.lint = DefinitionLint(context)
-        results = ScanResults(context, self.connections)
+        results = ScanResults(context, self.connections, subject)
         self.preview = Preview(context, self.evaluations, self.forecasting, results)
         self.changes = ProfileChanges(path)
         self.deployment = Deployment(context, self.connections, self.changes)
         self.scans = Scans(
             context, self.connections, self.deployment, self.forecasting, results, self.preview
         )
-        self.refinement = Refinements(context, self.forecasting)
-        self.previews = EditPreviews(context, self.sync, self.forecasting, results)
+        self.refinement = Refinements(context, self.forecasting, subject)
+        self.previews = EditPreviews(context, self.sync, self.forecasting, subject)
         self.mistakes = MistakeExplanations(context, self.forecasting)
         self.surveys = PromptSurveys(context)
         self.wordings = WordingTrials(context, self.connections, self.refinement)

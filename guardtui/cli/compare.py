@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from guardtui.cli import diagnostics
+from guardtui.cli.command_help import Command
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
 from guardtui.cli.inputs import say_findings
@@ -39,7 +40,18 @@ from guardtui.session.evaluation_refs import (
 )
 
 
-@click.command("compare")
+@click.command(
+    "compare",
+    cls=Command,
+    examples=(
+        ("guardtui compare main.json branch.json", "Two reports"),
+        ("guardtui compare tax.yaml@3 tax.yaml@last", "Two iterations of a session"),
+        (
+            "guardtui compare main.yaml branch.yaml --prompts tax.csv",
+            "Two topic files, by the engine",
+        ),
+    ),
+)
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @format_option("table", without=("tsv",))
@@ -47,7 +59,7 @@ from guardtui.session.evaluation_refs import (
     "--prompts",
     type=FILE,
     metavar="FILE",
-    help="Evaluate the topic files A and B on these prompts with the embedded engine.",
+    help="Evaluate the topic files A and B on these prompts with the engine.",
 )
 @reading_options
 @engine_options
@@ -115,7 +127,7 @@ def _by_mistakes(before: Side, after: Side, output: ReportOutput) -> str:
 def _evaluate(
     before: str, after: str, path: Path, reading: Reading, encoder: str | None, threshold: Wanted
 ) -> tuple[RecordedEvaluation, RecordedEvaluation]:
-    """Evaluate two topic files on one prompt set with the embedded engine.
+    """Evaluate two topic files on one prompt set with the engine.
 
     Raises InputError and FileError, also if they differ in intent, and PromptSetError.
     """

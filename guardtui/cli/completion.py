@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-import click
-from click.shell_completion import ShellComplete, get_completion_class
+from pathlib import Path
 
+import click
+
+from guardtui.cli.command_help import Command
 from guardtui.cli.output import write
 
+FOLDER = Path(__file__).parent / "completions"
+"""Folder of the scripts, which scripts/build_completions.py makes."""
 
-@click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def command(ctx: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
+FILES = {"bash": "guardtui.bash", "zsh": "_guardtui", "fish": "guardtui.fish"}
+"""Name of the script of each shell, as the shell looks for it."""
 
-    \b
-    bash  eval "$(guardtui completion bash)"             in ~/.bashrc
-    zsh   eval "$(guardtui completion zsh)"              in ~/.zshrc
-    fish  guardtui completion fish > ~/.config/fish/completions/guardtui.fish
+
+@click.command(
+    "completion",
+    cls=Command,
+    examples=(
+        (
+            "guardtui completion bash > ~/.local/share/bash-completion/completions/guardtui",
+            "bash, with bash-completion",
+        ),
+        (
+            "guardtui completion zsh > ~/.zfunc/_guardtui",
+            "zsh, with fpath=(~/.zfunc $fpath) before compinit in ~/.zshrc",
+        ),
+        ("guardtui completion fish > ~/.config/fish/completions/guardtui.fish", "fish"),
+    ),
+)
+@click.argument("shell", type=click.Choice(list(FILES)))
+def command(shell: str) -> None:
+    """Print the script that completes commands and options in a shell.
+
+    Write it once to the folder where the shell looks for completions; new shells have it then.
     """
-    kind = get_completion_class(shell)
-    if kind is None:
-        raise click.UsageError(f"no completion for {shell}")
-    complete = kind(ctx.find_root().command, {}, "guardtui", "_GUARDTUI_COMPLETE")
-    # Skips the check of bash's version, which would start a bash.
-    write(ShellComplete.source(complete).rstrip("\n") + "\n")
+    write((FOLDER / FILES[shell]).read_text("utf-8"))

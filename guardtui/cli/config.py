@@ -6,6 +6,7 @@ import os
 
 import click
 
+from guardtui.cli.command_help import Group
 from guardtui.cli.diagnostics import Exit, InputError, note
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
 from guardtui.cli.options import exits
@@ -17,7 +18,15 @@ from guardtui.files.problems import FileError
 _HEADER = ("key", "value", "source")
 
 
-@click.group("config", invoke_without_command=True)
+@click.group(
+    "config",
+    cls=Group,
+    invoke_without_command=True,
+    examples=(
+        ("guardtui config", "All settings and where they come from"),
+        ("guardtui config set theme guardtui-light", "Change one"),
+    ),
+)
 @click.option("--path", "show_path", is_flag=True, help="Print the path of the settings file.")
 @click.pass_context
 def command(context: click.Context, show_path: bool) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import InputError, note, warn
 from guardtui.cli.options import FILE, output_option, sheet_option
 from guardtui.cli.output import check_output, write
@@ -48,7 +49,17 @@ _OF_LISTS = ("prompt_column", "sheet")
 """Fields of the options that fit --positive and --negative."""
 
 
-@click.command("convert")
+@click.command(
+    "convert",
+    cls=Command,
+    examples=(
+        ("guardtui convert promptfooconfig.yaml -o prompts.csv", "Test cases of promptfoo"),
+        (
+            "guardtui convert --positive bad.txt --negative good.txt -o prompts.csv",
+            "Two plain lists",
+        ),
+    ),
+)
 @click.argument("source", type=FILE, required=False, metavar="[INPUT]")
 @click.option(
     "--from",

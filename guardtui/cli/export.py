@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from guardtui.cli.command_help import Command
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import InputError, warn
-from guardtui.cli.inputs import path_from_here
 from guardtui.cli.options import FILE, reading_words
+from guardtui.cli.output import path_from_here
 from guardtui.cli.output_options import (
     check_outputs,
     choose,
@@ -38,7 +39,11 @@ from guardtui.session.session_file import has_session, session_file
 from guardtui.session.store import SessionStore
 
 
-@click.command("export")
+@click.command(
+    "export",
+    cls=Command,
+    examples=(("guardtui export tax.yaml -o report.html", "The best iteration"),),
+)
 @click.argument("topic", type=FILE, required=False)
 @format_option("md")
 @outputs_option

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from guardtui.cli.command_help import Command
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
 from guardtui.cli.options import FILE, prompts_option, reading_options
 from guardtui.cli.output_options import check_outputs, choose, format_choice, outputs_option
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
     from guardtui.reports.forecast import RecordedForecast, RecordedTrust
 
 
-@click.command("forecast")
+@click.command(
+    "forecast",
+    cls=Command,
+    examples=(
+        ("guardtui forecast tax.yaml --prompts tax.csv", "The guardrail that was scanned last"),
+        ("guardtui forecast tax.yaml --prompts tax.csv --trust", "How good earlier forecasts were"),
+    ),
+)
 @click.argument("topic", type=FILE)
 @prompts_option
 @reading_options

@@ -12,7 +12,7 @@ import click
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import Function
 from guardtui.cli.options import SHARE
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import ON_NEW_PROMPTS, count_text, interval_text
 
 if TYPE_CHECKING:
     from guardtui.domain.metrics import Metrics
@@ -192,7 +192,7 @@ def coverage_gate(
     shown = f"{coverage:.3f}"
     if (float(shown) < least) is not failed:
         shown = repr(coverage)
-    span = f"(95 % interval {interval.low:.3f} – {interval.high:.3f})"
+    span = f"({interval_text(interval)} {ON_NEW_PROMPTS})"
     text = f"{subject} {shown} is {'below' if failed else 'at least'} {least:g} {span}"
     return Result(option, State.FAILED if failed else State.PASSED, text, _gate(failed))
 
@@ -205,10 +205,10 @@ def _sure_coverage(report: ReportInput, least: float) -> Result:
     interval, bounds = report.evaluation.intervals["coverage"], report.coverage_bounds
     low = interval.low if interval else 0.0
     state, code = State.PASSED, Exit.DONE
-    text = f"the 95 % interval of coverage begins at {low:.3f}, not below {least:g}"
+    text = f"coverage {ON_NEW_PROMPTS} is at least {low:.3f}, not below {least:g}"
     if low < least:
         shown = f"{low:.3f}" if round(low, 3) < least else repr(low)
-        text = f"coverage may be below {least:g}: its 95 % interval begins at {shown}"
+        text = f"coverage {ON_NEW_PROMPTS} may be below {least:g}: at least {shown}"
         state, code = State.UNSURE, Exit.NOT_ENOUGH_EVIDENCE
     elif bounds is not None and bounds.low < least:
         text = f"coverage may be {bounds.low:.3f} with the verdicts that are missing"

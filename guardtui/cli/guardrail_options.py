@@ -49,9 +49,9 @@ def guardrail_option(
 
 
 def encoder_option(function: Function) -> Function:
-    """Add --set for a command that runs the embedded engine only, passed as `encoder`."""
+    """Add --set for a command that runs the engine only, passed as `encoder`."""
 
-    @set_option("Value of a key of the embedded engine: encoder=pair, minilm or static.")
+    @set_option("Value of a key of the engine: encoder=pair, minilm or static.")
     @functools.wraps(function)
     def command(*, settings: tuple[str, ...], **values: Any) -> Any:
         return function(encoder=GuardrailFlags(None, settings).with_encoder()[1], **values)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from guardtui.app.guardrails.check_result import CheckResult, CheckResults
+from guardtui.cli.command_help import Group
 from guardtui.cli.diagnostics import Exit, note
 from guardtui.cli.guardrail_options import GuardrailFlags, set_option
 from guardtui.cli.options import FILE, exits, json_option, output_option
@@ -56,7 +57,16 @@ class KeyList:
 _KINDS = ("engine", "airs", "judge", "decision")
 
 
-@click.group("guardrails", invoke_without_command=True)
+@click.group(
+    "guardrails",
+    cls=Group,
+    invoke_without_command=True,
+    examples=(
+        ("guardtui guardrails", "The guardrails that have a name here"),
+        ("guardtui guardrails --keys airs", "What can be set for a kind"),
+        ("guardtui guardrails check prod", "Whether one is reached"),
+    ),
+)
 @click.option("--keys", "kind", type=click.Choice(_KINDS), help="List the keys of this kind.")
 @json_option
 @click.pass_context
@@ -206,5 +216,5 @@ def template(kind: str, output: Path | None) -> int:
     from guardtui.scanners.models.templates import DecisionTemplate, JudgeTemplate
 
     format_for(None, output, "md", TEMPLATES)
-    write((JudgeTemplate if kind == "judge" else DecisionTemplate).shipped().text, output)
+    write((JudgeTemplate if kind == "judge" else DecisionTemplate).built_in().text, output)
     return Exit.DONE

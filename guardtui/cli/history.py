@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from guardtui.cli.command_help import ListingGroup
 from guardtui.cli.diagnostics import Exit, note, warn
 from guardtui.cli.guardrail_options import Function
-from guardtui.cli.options import FILE, ListingGroup, exits
+from guardtui.cli.options import FILE, exits
 from guardtui.cli.output import table, write
+from guardtui.domain.figures import ON_NEW_PROMPTS
 
 if TYPE_CHECKING:
     from guardtui.app.editing.iteration_decisions import IterationDecisions
@@ -25,7 +27,7 @@ _HEADER = (
     "★◆",
     "decision",
     "coverage",
-    "95 % interval",
+    ON_NEW_PROMPTS,
     "TPR",
     "TNR",
     "by",
@@ -37,7 +39,15 @@ _YES = "give --yes to answer yes"
 _UNANSWERED = {Exit.BAD_INPUT: "bad input, or a question without --yes"}
 
 
-@click.group("history", cls=ListingGroup)
+@click.group(
+    "history",
+    cls=ListingGroup,
+    examples=(
+        ("guardtui history tax.yaml", "All iterations"),
+        ("guardtui history keep tax.yaml", "Keep the newest one"),
+        ("guardtui history restore tax.yaml 2", "Write the definition of #2 into the file"),
+    ),
+)
 def command() -> None:
     """List the iterations of a topic's session; keep, discard, restore and pin them.
 

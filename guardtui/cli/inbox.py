@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from guardtui.cli.command_help import ListingGroup
 from guardtui.cli.diagnostics import note, progress, warn
 from guardtui.cli.guardrail_options import Function, set_option
-from guardtui.cli.options import FILE, ListingGroup, writer_option
+from guardtui.cli.options import FILE, writer_option
 from guardtui.cli.output import check_output, table, write
 
 if TYPE_CHECKING:
@@ -28,7 +29,14 @@ _PRIVATE = "may hold personal data: only you can read it, and nothing is sent an
 _STATES = ("true", "false", "set-aside", "unlabelled")
 
 
-@click.group("inbox", cls=ListingGroup)
+@click.group(
+    "inbox",
+    cls=ListingGroup,
+    examples=(
+        ("guardtui inbox add tax.yaml prod.log", "Collect the prompts of a log"),
+        ("guardtui inbox tax.yaml", "What waits for a label"),
+    ),
+)
 def command() -> None:
     """Collect prompts from logs, and label them.
 

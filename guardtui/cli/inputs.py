@@ -5,16 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from guardtui.cli.diagnostics import note, warn
-from guardtui.domain.prompts import UNLABELLED, PromptSet, located, waiting_text
+from guardtui.domain.findings import located
+from guardtui.domain.prompts import UNLABELLED, PromptSet, waiting_text
 from guardtui.domain.topic import Topic
-
-
-def path_from_here(path: Path) -> str:
-    """Return the path as CI systems expect it: relative if it is below this folder."""
-    try:
-        return str(path.absolute().relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return str(path)
 
 
 def say_blank_texts(path: Path, topic: Topic) -> None:

@@ -12,16 +12,19 @@ import click
 
 from guardtui import __version__
 from guardtui.cli import signals
+from guardtui.cli.command_help import Group
 from guardtui.cli.diagnostics import run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from click.shell_completion import CompletionItem
 
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Write": {
         "open": ("open", "Open the app on a topic; 'guardtui TOPIC' does the same."),
         "new": ("new", "Create a topic file and its first prompts."),
-        "check": ("check", "Check a definition and its labelled prompts."),
+        "check": ("check.command", "Check a definition and its labelled prompts."),
         "refine": ("refine.command", "Search for edits of a topic that raise its coverage."),
         "inbox": ("inbox", "Collect prompts from logs, and label them."),
     },
@@ -50,25 +53,27 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("serve.command", "Show the app in a browser on this machine."),
         "config": ("config", "List, check and change the settings."),
         "agent": ("agent.command", "Describe guardtui to a coding agent."),
+        "completion": ("completion", "Print the completion script of a shell."),
         "doctor": ("doctor.command", "Check the installation and report problems."),
+        "help": ("help", "Explain a command, with examples."),
     },
 }
 """Module in this package and short help of each listed command, by its name, in groups."""
 
 COMMANDS: dict[str, str] = {
     name: module for group in GROUPS.values() for name, (module, _) in group.items()
-} | {"completion": "completion"}
-"""Module in this package, by the name of a command; `completion` is not listed."""
+}
+"""Module in this package, by the name of a command."""
 
 _EXAMPLES = (
-    ("guardtui tax.yaml", "write a topic, with its effect at once"),
-    ("guardtui eval tax.yaml --prompts tax.csv --min-coverage 0.8", "a gate for CI"),
-    ("guardtui eval tax.yaml --prompts tax.csv --guardrail airs:prod", "ask AIRS"),
-    ("guardtui topics apply tax.yaml --guardrail airs:prod", "deploy it"),
+    ("guardtui tax.yaml", "Write a topic, with its effect at once"),
+    ("guardtui eval tax.yaml --prompts tax.csv --min-coverage 0.8", "A gate for CI"),
+    ("guardtui eval tax.yaml --prompts tax.csv --guardrail airs:prod", "Ask AIRS"),
+    ("guardtui topics apply tax.yaml --guardrail airs:prod", "Deploy it"),
 )
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group that imports a command's module only to run it, and opens a topic file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -81,18 +86,11 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(len(name) for name in COMMANDS)
+    def command_sections(
+        self, ctx: click.Context
+    ) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
         for title, commands in GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl(
-                    [(f"{name:<{width}}", text) for name, (_, text) in commands.items()]
-                )
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Examples"):
-            for command, purpose in _EXAMPLES:
-                formatter.write_text(f"{command}  # {purpose}")
+            yield title, [(name, text) for name, (_, text) in commands.items()]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
@@ -108,7 +106,8 @@ class LazyGroup(click.Group):
         from click.shell_completion import CompletionItem
 
         completions = super().shell_complete(ctx, incomplete)
-        return [*completions, CompletionItem(incomplete, type="file")]
+        # First: bash's script forgets the words before a file, and offers files if there are none.
+        return [CompletionItem(incomplete, type="file"), *completions]
 
 
 def require_topic(word: str, *others: str) -> None:
@@ -143,11 +142,13 @@ def _version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> No
 
 @click.group(
     cls=LazyGroup,
+    examples=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"]},
     options_metavar="[--help] [--version]",
     subcommand_metavar="[TOPIC] [--prompts FILE] | COMMAND …",
 )
 @click.option(
+    "-V",
     "--version",
     is_flag=True,
     is_eager=True,

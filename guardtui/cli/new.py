@@ -19,6 +19,7 @@ from guardtui.app.editing.new_topic import (
     write_new_topic,
 )
 from guardtui.cli.asking import read_line
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import InputError, can_ask, note, warn
 from guardtui.cli.options import FILE
 from guardtui.cli.output import write
@@ -48,7 +49,15 @@ class _Answers:
         return Topic.model_validate({**fields, **changes})
 
 
-@click.command("new")
+@click.command(
+    "new",
+    cls=Command,
+    examples=(
+        ("guardtui new", "Ask for everything"),
+        ('guardtui new "Tax advice" --description "Personal tax advice"', "Ask for the rest"),
+        ("guardtui new --from all-topics.json#Loans", "From a file of several topics"),
+    ),
+)
 @click.argument("name", required=False)
 @click.option(
     "--from",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import InputError
 from guardtui.cli.expressions import (
     epoch_options,
@@ -87,7 +88,15 @@ def app_options(function: Function) -> Function:
     return function
 
 
-@click.command("open")
+@click.command(
+    "open",
+    cls=Command,
+    examples=(
+        ("guardtui open tax.yaml --prompts tax.csv", "A topic with its prompts"),
+        ("guardtui tax.yaml", "The same, with the prompts used last"),
+        ("guardtui open tax.yaml --guardrail airs:prod", "Scan with AIRS when asked to"),
+    ),
+)
 @app_options
 @click.option(
     "--plain",

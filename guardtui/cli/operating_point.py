@@ -1,4 +1,4 @@
-"""The embedded engine for a command, with the threshold for its topic and prompts."""
+"""The engine for a command, with the threshold for its topic and prompts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from guardtui.cli import diagnostics
 from guardtui.domain.evaluation import should_trigger
 from guardtui.domain.operating_point import (
+    BUILT_IN,
     FITTED,
-    SHIPPED,
     OperatingPointError,
     Threshold,
     Wanted,
@@ -33,7 +33,7 @@ def unfittable(reason: ValueError) -> OperatingPointError:
     """Return the error that a threshold cannot be fitted, with its remedy."""
     return OperatingPointError(
         f"the threshold cannot be fitted: {reason}\n"
-        "  label more prompts, or use --threshold shipped or a number"
+        "  label more prompts, or use --threshold built-in or a number"
     )
 
 
@@ -46,7 +46,7 @@ def settled_engine(
 ) -> LocalScanner:
     """Return the engine with the wanted threshold for these prompts.
 
-    By default it is fitted to the labels at each definition, or, with too few of them, the shipped
+    By default it is fitted to the labels at each definition, or, with too few of them, the built-in
     one. `encode` embeds prompts that are not cached. Raises `OperatingPointError` if a fitted one
     is wanted and there are too few.
     """
@@ -55,7 +55,7 @@ def settled_engine(
             require_classes(should_trigger(prompts.expected, topic.intent))
         except ValueError as reason:
             raise unfittable(reason) from reason
-    if wanted == SHIPPED:
+    if wanted == BUILT_IN:
         wanted_threshold: Threshold = None
     else:
         wanted_threshold = FITTED if wanted is None else wanted

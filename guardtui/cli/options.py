@@ -6,7 +6,6 @@ import functools
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,25 +24,15 @@ else:  # older versions of click do not have it generic
     _WantedType = click.ParamType
 
 
-class ListingGroup(click.Group):
-    """A group of commands on a topic whose word `list` may be left out."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.commands and Path(args[0]).is_file():
-            args = ["list", *args]
-        return super().resolve_command(ctx, args)
+def general_exits() -> dict[Exit, str]:
+    """Return the exit codes that every command has."""
+    return {code: code.meaning for code in (Exit.DONE, Exit.BAD_INPUT, Exit.INTERRUPTED)}
 
 
 def exits(codes: Mapping[Exit, str]) -> Callable[[Function], Function]:
-    """Add to the help of a command what exit codes mean for it; `exits_of` returns them."""
-    general = {code: code.meaning for code in (Exit.DONE, Exit.BAD_INPUT, Exit.INTERRUPTED)}
-    every = sorted({**general, **codes}.items())
-    listed = " ".join(f"{int(code)}: {meaning}." for code, meaning in every)
+    """Give a command what exit codes mean for it, for its help; `exits_of` returns them."""
 
     def add(function: Function) -> Function:
-        function.__doc__ = f"{cleandoc(function.__doc__ or '')}\n\nExit code {listed}"
         vars(function)["exits"] = codes
         return function
 
@@ -82,20 +71,20 @@ INSIDE = Number(0, 1, min_open=True, max_open=True)
 
 
 class Threshold(_WantedType):
-    """`shipped`, `fitted`, or a number between 0 and 1, both excluded."""
+    """`built-in`, `fitted`, or a number between 0 and 1, both excluded."""
 
     name = "threshold"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float | str:
-        if value in ("shipped", "fitted"):
+        if value in ("built-in", "fitted"):
             return str(value)
         try:
             return INSIDE.convert(value, param, ctx)
         except click.BadParameter:
             self.fail(
-                f"{value!r} is not a number between 0 and 1, both excluded, nor shipped or fitted",
+                f"{value!r} is not a number between 0 and 1, both excluded, nor built-in or fitted",
                 param,
                 ctx,
             )
@@ -147,7 +136,7 @@ def threshold_option(function: Function) -> Function:
         "--threshold",
         type=Threshold(),
         metavar="X",
-        help="Minimum score of a match: a number between 0 and 1, shipped, or fitted (to the "
+        help="Minimum score of a match: a number between 0 and 1, built-in, or fitted (to the "
         "labels). Default: that of the topic's session; else fitted, if each class has 10 labels.",
     )(function)
 

@@ -46,6 +46,14 @@ def write(text: str, output: Path | None = None, *, private: bool = False) -> No
         raise
 
 
+def path_from_here(path: Path) -> str:
+    """Return the path as CI systems expect it: relative if it is below this folder."""
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
 def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
     """Return rows of texts: aligned below a header for a terminal, tab-separated for a pipe."""
     if not (sys.stdout and sys.stdout.isatty()):

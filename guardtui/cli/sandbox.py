@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import InputError, note, warn
 from guardtui.cli.options import FILE, INSIDE
 from guardtui.cli.output import write
@@ -33,7 +34,17 @@ START_SECONDS = 60
 _LOCAL = (HOST, "localhost", "::1")
 
 
-@click.command("sandbox")
+@click.command(
+    "sandbox",
+    cls=Command,
+    examples=(
+        ("guardtui sandbox", "On port 8900"),
+        (
+            "guardtui sandbox --fault 429=0.2 --latency 50ms",
+            "Slow, and every fifth answer is a 429",
+        ),
+    ),
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

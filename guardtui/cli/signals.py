@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any, TypeVar
@@ -57,7 +58,7 @@ def run(work: Coroutine[Any, Any, _T]) -> _T:
                 return False
             cancelled = True
             task.cancel()
-            if hasattr(signal, "setitimer"):
+            if sys.platform != "win32":  # which has no alarm
                 signal.signal(signal.SIGALRM, end_step)
                 signal.setitimer(signal.ITIMER_REAL, _PATIENCE, _PATIENCE)
                 loop.call_soon_threadsafe(signal.setitimer, signal.ITIMER_REAL, 0)

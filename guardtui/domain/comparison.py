@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from guardtui.domain.separation import SeparationChange, placements, separation_
 from guardtui.domain.significance import SIGNIFICANT as SIGNIFICANT
 from guardtui.domain.significance import Difference, Pairs, Significance
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts, is_wrong, outcomes, spread
+
+if TYPE_CHECKING:
+    from guardtui.domain.prompts import PromptSet
 
 ABSENT = -1
 """Baseline outcome of a prompt that is not in the baseline."""
@@ -166,7 +169,7 @@ class Comparison:
 
     @property
     def separates(self) -> str:
-        """`separates better` or `separates worse` if only that has demonstrably changed, or "".
+        """`better scores` or `worse scores` if only separation has demonstrably changed, or "".
 
         The 95 % interval of the change of separation must exclude 0.
         """
@@ -177,8 +180,8 @@ class Comparison:
         ):
             return ""
         if change.low > 0:
-            return "separates better"
-        return "separates worse" if change.high < 0 else ""
+            return "better scores"
+        return "worse scores" if change.high < 0 else ""
 
     @property
     def sentence(self) -> str:
@@ -200,7 +203,7 @@ class Comparison:
         if not self.separates or change is None:
             return sentence
         figures = change_interval_text(change.value, change.low, change.high)
-        return f"{sentence}; but {self.separates}: {figures}"
+        return f"{sentence}; but {self.separates}: separation {figures}"
 
     def _pairs(self) -> Pairs:
         width = len(Outcome)
@@ -343,8 +346,7 @@ def answers_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> NDArray[np.
 def verdicts_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> Verdicts:
     """Return the verdicts of an evaluation for these prompts (keys uint64 [N]).
 
-    Prompts that it does not have are NOT_ASKED. Unless the prompts are its own, epochs and costs
-    are left out.
+    Prompts that it does not have are NOT_ASKED. Unless the prompts are its own, costs are left out.
     """
     alignment, verdicts = align(evaluation.keys, keys), evaluation.verdicts
     if alignment.index is None:
@@ -364,8 +366,25 @@ def verdicts_for(evaluation: Evaluation, keys: NDArray[np.uint64]) -> Verdicts:
         notes=moved(verdicts.notes),
         stopped_by=moved(verdicts.stopped_by),
         reasons=moved(verdicts.reasons),
+        repeats=None if verdicts.repeats is None else verdicts.repeats[:, rows],
     )
     return spread(part, there, len(keys))
+
+
+def carried_over(evaluation: Evaluation, prompts: PromptSet) -> Evaluation:
+    """Return an evaluation with its verdicts on these prompts, and the labels that they have now.
+
+    Prompts that it does not have are NOT_ASKED.
+    """
+    if evaluation.prompt_set == prompts.fingerprint:
+        return evaluation
+    return replace(
+        evaluation,
+        prompt_set=prompts.fingerprint,
+        keys=prompts.keys,
+        expected=prompts.expected,
+        verdicts=verdicts_for(evaluation, prompts.keys),
+    )
 
 
 def _deltas(

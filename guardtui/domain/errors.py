@@ -20,12 +20,12 @@ Exit code of the command in parentheses, unless it is 3 (not completed):
     ├── ReportError (2)             a report that cannot be made
     ├── ScannerError                a scan that cannot run
     │   ├── AirsError, PolicyError, UnreadableJournalError
-    │   └── OptionError, TemplateError
+    │   └── EncoderError, OptionError, TemplateError
     ├── ServiceError                a request to a remote service
     │   and PauseTooLongError, AnswerTooLargeError, AddressError, DuplicateKeyError
     ├── ModelKeyError (2)           the key of a model
     ├── KeyringError, KeyTextError
-    ├── EncoderError, BudgetError, FormError
+    ├── BudgetError, FormError
     ├── OperatingPointError (2)     a threshold that cannot be fitted
     ├── ForecastError (2)           too few verdicts to forecast from
     ├── ScoreError, RecordedError (2)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.distributions import log_choose
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.statistics import CONFIDENCE
 from guardtui.domain.verdicts import Outcome, Triggered, is_answered, is_correct
@@ -47,8 +48,9 @@ class RateEstimate:
 
     @property
     def text(self) -> str:
-        """The figure with its interval: `0.872 [0.812 – 0.921], ±0.055`."""
-        return f"{self.value:.3f} [{self.low:.3f} – {self.high:.3f}], ±{self.half_width:.3f}"
+        """The figure with its interval: `0.872 (0.812 to 0.921 if scanned), ±0.055`."""
+        bounds = f"{self.low:.3f} to {self.high:.3f} if scanned"
+        return f"{self.value:.3f} ({bounds}), ±{self.half_width:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,20 +259,9 @@ def most_differing(differing: int, compared: int, waiting: int, tail: float) -> 
 
 def _at_most(count: int, drawn: int, marked: int, total: int) -> float:
     """Return P(X ≤ count), X hypergeometric: `marked` of `total` rows differ, `drawn` drawn."""
-    from scipy import special
-
-    hits = np.arange(max(0, drawn - (total - marked)), count + 1, dtype=np.float64)
-
-    def log_choose(whole: int, part: NDArray[np.float64]) -> NDArray[np.float64]:
-        logs: NDArray[np.float64] = (
-            special.gammaln(whole + 1.0)
-            - special.gammaln(part + 1.0)
-            - special.gammaln(whole - part + 1.0)
-        )
-        return logs
-
+    hits = np.arange(max(0, drawn - (total - marked)), count + 1)
     log_ways = log_choose(marked, hits) + log_choose(total - marked, drawn - hits)
-    return float(np.exp(log_ways - log_choose(total, np.array([drawn], np.float64))).sum())
+    return float(np.exp(log_ways - log_choose(total, drawn)).sum())
 
 
 def _same_shape(codes: NDArray[np.int8], other: NDArray[np.bool_] | NDArray[np.int8]) -> None:

@@ -83,7 +83,7 @@ class Evaluation:
     def is_of_a_part(self) -> bool:
         """Whether it covers a random sample only, because the other prompts are not embedded yet.
 
-        Only then does the embedded engine leave prompts open.
+        Only then does the engine leave prompts open.
         """
         return self.settings.kind == ENGINE and self.metrics.open > 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from guardtui.domain.metrics import Metrics
-from guardtui.domain.topic import Topic
+from guardtui.domain.topic import named_examples
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -46,18 +45,6 @@ def normalised(texts: pl.Series) -> pl.Series:
         .str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ")
         .str.strip_chars(" ")
     )
-
-
-def given_examples(topic: Topic) -> list[tuple[int, str]]:
-    """Return the examples that are not blank, with their numbers from 1."""
-    return [(number, text) for number, text in enumerate(topic.examples, 1) if text.strip()]
-
-
-def named_examples(numbers: Sequence[int]) -> str:
-    """Return `example 2`, or `examples 1, 2 and 4`."""
-    if len(numbers) == 1:
-        return f"example {numbers[0]}"
-    return f"examples {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
 @dataclass(frozen=True, eq=False)

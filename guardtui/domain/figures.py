@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 UNDEFINED = "n/a"
 """Text of a rate without a denominator."""
 
+ON_NEW_PROMPTS = "on new prompts"
+"""What the 95 % interval of a rate is about: all prompts of the kind that the set is drawn from."""
+
 _MOST_DECIMALS = 6
 
 
@@ -27,15 +30,15 @@ def rate_text(value: float | None) -> str:
 
 
 def interval_text(interval: Interval | None, decimals: int = 3) -> str:
-    """Return an interval as `0.694 – 0.832`, or ""."""
+    """Return an interval as `0.694 to 0.832`, or ""."""
     if interval is None:
         return ""
-    return f"{interval.low:.{decimals}f} – {interval.high:.{decimals}f}"
+    return f"{interval.low:.{decimals}f} to {interval.high:.{decimals}f}"
 
 
-def bracketed(interval: Interval | None) -> str:
-    """Return an interval in brackets, `[0.69 – 0.83]`, or ""."""
-    return f"[{interval_text(interval, 2)}]" if interval is not None else ""
+def bracketed(interval: Interval | None, about: str = ON_NEW_PROMPTS) -> str:
+    """Return an interval with what it is about, `(0.69 to 0.83 on new prompts)`, or ""."""
+    return f"({interval_text(interval, 2)} {about})" if interval is not None else ""
 
 
 def duration_text(seconds: float) -> str:
@@ -69,7 +72,7 @@ def change_text(value: float, decimals: int = 3) -> str:
 
 
 def change_interval_text(value: float, low: float, high: float) -> str:
-    """Return a change with its interval: `+0.140 [+0.062, +0.218]`.
+    """Return a change with its interval: `+0.140 (+0.062 to +0.218)`.
 
     Three decimals; up to six if both bounds would look the same, or one of them like 0.
     """
@@ -81,4 +84,4 @@ def change_interval_text(value: float, low: float, high: float) -> str:
             break
         decimals += 1
     shown = [change_text(figure, decimals) for figure in (value, low, high)]
-    return f"{shown[0]} [{shown[1]}, {shown[2]}]"
+    return f"{shown[0]} ({shown[1]} to {shown[2]})"

@@ -1,4 +1,4 @@
-"""Records of a forecast: made before a scan, by a check of flips, and compared with scans."""
+"""Records of a forecast: made before a scan, by a check, and compared with scans."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ForecastBefore:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCoverage:
-    """Expected coverage in a check of likely flips, computed from all verdicts at hand.
+    """Expected coverage in a check of likely changes, computed from all verdicts at hand.
 
     The goal is half a 95 % interval of at most `within`, with at most `most_calls` calls. `ended`
     says why the check ended; "" while it runs.

@@ -13,7 +13,7 @@ from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent
 
 ENGINE = "engine"
-"""Kind of the embedded engine, the stand-in for a real guardrail."""
+"""Kind of the engine, the stand-in for a real guardrail."""
 
 AIRS = "airs"
 JUDGE = "judge"
@@ -204,7 +204,7 @@ class Guardrail:
 _COMPARED = tuple(part for part in fields(Guardrail) if part.compare and part.name != "kind")
 _NAMES = {ENGINE: "engine", AIRS: "AIRS", JUDGE: "judge ", DECISION: "decision model ", "": ""}
 _SENTENCE_NAMES = {
-    ENGINE: "the embedded engine (a stand-in for the real guardrail)",
+    ENGINE: "the engine (a quick stand-in for your guardrail)",
     AIRS: "AIRS",
     JUDGE: "a judge: ",
     DECISION: "the decision model ",
@@ -249,7 +249,7 @@ class ScannerSettings:
     """Everything besides topic and prompts that verdicts depend on.
 
     `threshold` is a score from 0 to 1, None if the guardrail has none. `threshold_source` is
-    `shipped`, `by hand`, `fitted to …` or empty. `revision` names the version of the remote
+    `built-in`, `by hand`, `fitted to …` or empty. `revision` names the version of the remote
     guardrail: of a profile, which has another one for each definition, or of the addresses of
     models; it does not prevent comparisons. `is_forecast` tells
     that the verdicts are a forecast of those of the guardrail.

@@ -1,4 +1,4 @@
-"""The operating point of the embedded engine: a threshold fitted to labelled prompts.
+"""The operating point of the engine: a threshold fitted to labelled prompts.
 
 While it is fitted, it is fitted to each definition anew, so that every definition is judged at its
 own best threshold and never at that of another one.
@@ -26,14 +26,14 @@ from guardtui.domain.verdicts import Verdicts
 LABELS_AT_LEAST = 10
 """Minimum number of labels of each class for fitting a threshold."""
 
-SHIPPED: Literal["shipped"] = "shipped"
+BUILT_IN: Literal["built-in"] = "built-in"
 BY_HAND = "by hand"
 
-Wanted: TypeAlias = float | Literal["shipped", "fitted"] | None
-"""The requested threshold; None: fitted if there are enough labels, otherwise shipped."""
+Wanted: TypeAlias = float | Literal["built-in", "fitted"] | None
+"""The requested threshold; None: fitted if there are enough labels, otherwise built-in."""
 
 Threshold: TypeAlias = float | Literal["fitted"] | None
-"""Threshold of the engine: a score, `fitted` to each definition, or None for the shipped one."""
+"""Threshold of the engine: a score, `fitted` to each definition, or None for the built-in one."""
 
 SLACK = 0.5
 """Thresholds this close to the best, as a share of a prompt of the smaller class, are equally good.
@@ -59,7 +59,7 @@ class ThresholdFit:
     """
 
     threshold: float
-    shipped: float
+    built_in: float
     labels: int
     metrics: Metrics
     guardrail: Guardrail
@@ -90,7 +90,7 @@ def _source(labels: int) -> str:
 
 
 def fit_threshold(
-    evaluation: Evaluation, shipped: float, *, least: int = LABELS_AT_LEAST
+    evaluation: Evaluation, built_in: float, *, least: int = LABELS_AT_LEAST
 ) -> ThresholdFit:
     """Return the threshold with the largest coverage on the labels of an evaluation.
 
@@ -106,7 +106,7 @@ def fit_threshold(
     assert threshold is not None  # noqa: S101 - both classes have prompts
     return ThresholdFit(
         threshold=threshold,
-        shipped=shipped,
+        built_in=built_in,
         labels=int(np.count_nonzero(scored)),
         metrics=replace(curve.metrics(curve.index(threshold)), errors=0),
         guardrail=evaluation.settings.guardrail,
@@ -187,15 +187,15 @@ def settled(
     return replace(settings, threshold=fitted[0], threshold_source=fitted[1])
 
 
-def own_fit(evaluation: Evaluation, shipped: float) -> ThresholdFit | None:
+def own_fit(evaluation: Evaluation, built_in: float) -> ThresholdFit | None:
     """Return the fit behind the threshold of an evaluation by the engine.
 
-    None if its threshold is not fitted to its own labels. `shipped` is the engine's default.
+    None if its threshold is not fitted to its own labels. `built_in` is the engine's default.
     """
     if not is_fitted(evaluation.settings):
         return None
     try:
-        fit = fit_threshold(evaluation, shipped)
+        fit = fit_threshold(evaluation, built_in)
     except ValueError:
         return None
     return fit if is_fitted_with(evaluation, fit) else None
@@ -216,7 +216,7 @@ def judged_alike(
     old = baseline.settings
     if not is_fitted(settings) or old.guardrail != settings.guardrail or old.is_forecast:
         return baseline
-    if not is_fitted(old) and old.threshold_source != SHIPPED:
+    if not is_fitted(old) and old.threshold_source != BUILT_IN:
         return baseline
     if labels is None and shared is None:
         fitted = _own_threshold(baseline)

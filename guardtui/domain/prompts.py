@@ -6,7 +6,6 @@ import hashlib
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import count_text
+from guardtui.domain.findings import Finding, Severity, located
 from guardtui.domain.prompt_reading import Unlabelled
 from guardtui.domain.text import display_start, hidden_characters
 from guardtui.domain.topic import Intent, Topic
@@ -52,30 +52,6 @@ SPREADSHEET_TRUE = (
 _RARE = 5
 _NAME_SHOWN = 60  # characters of a category in a message
 _BLANKS = r"\s+"
-
-
-class Severity(StrEnum):
-    ERROR = "error"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A problem of a prompt set that its author should know; at most 20 lines are listed."""
-
-    severity: Severity
-    code: str
-    message: str
-    lines: tuple[int, ...] = ()
-
-
-def located(source: str, message: str, lines: Sequence[int]) -> str:
-    """Return a finding as a sentence: source with first line, message, further lines."""
-    position = f"{source}:{lines[0]}" if lines else source
-    further = f" (lines {', '.join(map(str, lines[:10]))})" if len(lines) > 1 else ""
-    if len(lines) > 10:
-        further = f"{further[:-1]}, …)"
-    return f"{position}: {message}{further}"
 
 
 class PromptSetError(GuardtuiError, ValueError):
@@ -319,14 +295,14 @@ def waiting_text(prompts: PromptSet) -> str:
 def chosen_caution(prompts: PromptSet) -> str:
     """Return that intervals are not of prompts as users write them, as a sentence, or "".
 
-    The queue chooses prompts near the line between both labels: where they are many, the set is
+    The queue chooses prompts of which the engine is least sure: where they are many, the set is
     harder than production.
     """
     if not prompts.chosen or prompts.chosen < CHOSEN_SHARE * len(prompts):
         return ""
     return (
-        f"{prompts.chosen:,} of {len(prompts):,} prompts were chosen near the line between both "
-        "labels: intervals are of prompts like these, which are harder than those of production"
+        f"{prompts.chosen:,} of {len(prompts):,} prompts were chosen since they teach edits "
+        "most: intervals are of prompts like these, which are harder than those of production"
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.distributions import normal_quantile
 from guardtui.domain.statistics import CONFIDENCE, Interval, wilson_interval
 
 _LEAST = 2  # prompts of a class; fewer have no variance
@@ -102,13 +104,10 @@ def separation(placements: Placements) -> Separation:
     if area in (0.0, 1.0) or variance == 0:
         count = min(len(placements.inside), len(placements.outside))
         return Separation(area, wilson_interval(round(area * count), count))
-    from scipy import special
-
-    reach = float(special.ndtri(0.5 + CONFIDENCE / 2)) * variance**0.5 / (area * (1 - area))
-    centre = special.logit(area)
-    return Separation(
-        area, Interval(float(special.expit(centre - reach)), float(special.expit(centre + reach)))
-    )
+    reach = float(normal_quantile(0.5 + CONFIDENCE / 2)) * variance**0.5 / (area * (1 - area))
+    centre = math.log(area / (1 - area))
+    low, high = (0.5 + 0.5 * math.tanh(logit / 2) for logit in (centre - reach, centre + reach))
+    return Separation(area, Interval(low, high))
 
 
 def separation_change(before: Placements, after: Placements) -> SeparationChange | None:
@@ -124,8 +123,6 @@ def separation_change(before: Placements, after: Placements) -> SeparationChange
     variance = moved.variance
     if variance is None:
         return None
-    from scipy import special
-
     value = moved.area
-    reach = float(special.ndtri(0.5 + CONFIDENCE / 2)) * variance**0.5
+    reach = float(normal_quantile(0.5 + CONFIDENCE / 2)) * variance**0.5
     return SeparationChange(value, max(-1.0, value - reach), min(1.0, value + reach))

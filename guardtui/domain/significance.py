@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.distributions import binomial_cdf_along, binomial_pmf, normal_quantile
 from guardtui.domain.figures import change_interval_text, count_text
 from guardtui.domain.statistics import CONFIDENCE, mcnemar_p_value
 
@@ -172,7 +173,7 @@ class Significance:
         """Return the result of the comparison as one sentence without a full stop.
 
         `than` names the other evaluation, `among` the prompts: `better than iteration 2 on 98
-        held-out prompts: coverage +0.140 [+0.062, +0.218], 9 fixes, 0 regressions`.
+        held-out prompts: coverage +0.140 (+0.062 to +0.218), 9 fixes, 0 regressions`.
         """
         if not self.compared:
             return NOTHING_COMPARED
@@ -360,9 +361,7 @@ def prompts_needed(
 
 
 def _approximately_needed(share: float, difference: float, power: float) -> float:
-    from scipy import special
-
-    test, detection = float(special.ndtri(1 - SIGNIFICANT / 2)), float(special.ndtri(power))
+    test, detection = normal_quantile([1 - SIGNIFICANT / 2, power]).tolist()
     spread = float(max(share - difference**2, 0.0) ** 0.5)
     return float((test * share**0.5 + detection * spread) ** 2 / difference**2)
 
@@ -378,33 +377,22 @@ def _conditional_power(most: int, leaning: float) -> NDArray[np.float64]:
 
     `leaning` is the probability that a discordant prompt is of the more frequent kind.
     """
-    from scipy import special
-
-    count = np.arange(most + 1)
+    count = np.maximum(np.arange(most + 1), 1)
     # Largest smaller count that the test rejects: search near the normal approximation.
     near = np.floor(count / 2 - 0.98 * np.sqrt(count)) - 1
     critical = np.full(most + 1, -1.0)
     for step in range(3):
         tried = near + step
-        rejected = (tried >= 0) & (2 * special.bdtr(np.maximum(tried, 0), count, 0.5) < SIGNIFICANT)
+        rejected = (tried >= 0) & (2 * binomial_cdf_along(tried, 0.5) < SIGNIFICANT)
         critical = np.where(rejected, tried, critical)
-    rejects = critical >= 0
-    least = np.where(rejects, critical, 0.0)
-    rejected_share = special.bdtr(least, count, 1 - leaning) + special.bdtr(least, count, leaning)
-    power: NDArray[np.float64] = np.where(rejects, rejected_share, 0.0)
-    return power
+    if leaning == 1:  # every discordant prompt is of one kind
+        return (critical >= 0).astype(np.float64)
+    return binomial_cdf_along(critical, 1 - leaning) + binomial_cdf_along(critical, leaning)
 
 
 def _power(prompts: int, share: float, conditional: NDArray[np.float64]) -> float:
     """Return the unconditional power with so many prompts, a `share` of which is discordant."""
-    from scipy import special
-
-    count = np.arange(min(prompts + 1, len(conditional)), dtype=np.float64)
-    weight = np.exp(
-        special.gammaln(prompts + 1)
-        - special.gammaln(count + 1)
-        - special.gammaln(prompts - count + 1)
-        + special.xlogy(count, share)
-        + special.xlogy(prompts - count, 1 - share)
-    )
-    return float(np.dot(weight, conditional[: len(count)]))
+    if share == 1:
+        return float(conditional[prompts])
+    count = np.arange(min(prompts + 1, len(conditional)))
+    return float(np.dot(binomial_pmf(count, prompts, share), conditional[: len(count)]))

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.distributions import binomial_cdf, normal_quantile, smallest_beta_quantile
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.verdicts import Outcome
 
 CONFIDENCE = 0.95
 
-# scipy is imported inside functions: importing it takes longer than all of the app's start-up.
-
-
-_HALVINGS = 30  # bisection steps, for a precision of 1e-9
 _TAIL_SHARE = 0.6  # of what an interval of coverage may miss, beyond an end of a single rate
 
 
@@ -30,17 +27,14 @@ class Interval:
 def wilson_interval(hits: int, total: int, confidence: float = CONFIDENCE) -> Interval | None:
     """Return Wilson's score interval of a binomial rate; None if `total` is 0.
 
-    Source: Wilson (1927), without continuity correction. Equal to scipy's `binomtest(hits,
-    total).proportion_ci(confidence, "wilson")`, whose module takes longer to import than one
-    evaluation. Raises ValueError unless 0 ≤ hits ≤ total.
+    Source: Wilson (1927), without continuity correction. Raises ValueError unless
+    0 ≤ hits ≤ total.
     """
     if not 0 <= hits <= total:
         raise ValueError(f"{hits} hits of {total}")
     if total == 0:
         return None
-    from scipy import special
-
-    z = float(special.ndtri(0.5 + confidence / 2))
+    z = float(normal_quantile(0.5 + confidence / 2))
     rate = hits / total
     centre = rate + z * z / (2 * total)
     spread = z * float((rate * (1 - rate) / total + z * z / (4 * total * total)) ** 0.5)
@@ -73,36 +67,28 @@ def coverage_interval(
     """
     if metrics.coverage is None:
         return None
-    from scipy import special
-
     rates = ((metrics.tp, metrics.fn), (metrics.tn, metrics.fp))
     if fitted:
-        low = _smaller_quantile(rates, (1 - confidence) / 2, 0.5)
-        high = _smaller_quantile(rates, 1 - (1 - confidence) / 5, 0.75)
+        low, high = (
+            smallest_beta_quantile(
+                probability, *((right + prior, wrong + 1 - prior) for right, wrong in rates)
+            )
+            for probability, prior in (
+                ((1 - confidence) / 2, 0.5),
+                (1 - (1 - confidence) / 5, 0.75),
+            )
+        )
         # Without this, a small sample at 0 or 1 would put the estimate outside of its interval.
         return Interval(min(low, metrics.coverage), max(high, metrics.coverage))
     tail = _TAIL_SHARE * (1 - confidence)
-    lows = [special.betaincinv(right, wrong + 1, tail) if right else 0.0 for right, wrong in rates]
-    highs = [
-        special.betaincinv(right + 1, wrong, 1 - tail) if wrong else 1.0 for right, wrong in rates
+    lows = [
+        smallest_beta_quantile(tail, (right, wrong + 1)) if right else 0.0 for right, wrong in rates
     ]
-    return Interval(float(min(lows)), float(min(highs)))
-
-
-def _smaller_quantile(
-    rates: tuple[tuple[int, int], tuple[int, int]], probability: float, prior: float
-) -> float:
-    """Return a quantile of the smaller of two rates with posteriors Beta(right + prior, …)."""
-    from scipy import special
-
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        survival = 1.0
-        for right, wrong in rates:
-            survival *= special.betaincc(right + prior, wrong + 1 - prior, middle)
-        low, high = (middle, high) if 1 - survival < probability else (low, middle)
-    return (low + high) / 2
+    highs = [
+        smallest_beta_quantile(1 - tail, (right + 1, wrong)) if wrong else 1.0
+        for right, wrong in rates
+    ]
+    return Interval(min(lows), min(highs))
 
 
 def rate_intervals(
@@ -180,6 +166,4 @@ def mcnemar_p_value(regressions: int, fixes: int) -> float:
     discordant = regressions + fixes
     if discordant == 0:
         return 1.0
-    from scipy import special
-
-    return min(1.0, 2 * float(special.bdtr(min(regressions, fixes), discordant, 0.5)))
+    return min(1.0, 2 * binomial_cdf(min(regressions, fixes), discordant, 0.5))

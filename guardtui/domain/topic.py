@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -133,6 +134,18 @@ def line_breaks(topic: Topic) -> tuple[Violation, ...]:
             message = f"{label} holds a line break ({kinds}): write it in one line"
             problems.append(Violation(field, message, len(breaks), 0))
     return tuple(problems)
+
+
+def given_examples(topic: Topic) -> list[tuple[int, str]]:
+    """Return the examples that are not blank, with their numbers from 1."""
+    return [(number, text) for number, text in enumerate(topic.examples, 1) if text.strip()]
+
+
+def named_examples(numbers: Sequence[int]) -> str:
+    """Return `example 2`, or `examples 1, 2 and 4`."""
+    if len(numbers) == 1:
+        return f"example {numbers[0]}"
+    return f"examples {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
 def definition_lines(topic: Topic) -> list[str]:

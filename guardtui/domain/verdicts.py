@@ -198,11 +198,16 @@ class Verdicts:
 def spread(part: Verdicts, rows: NDArray[np.intp], count: int) -> Verdicts:
     """Return verdicts of `count` prompts from those of some rows (intp [n]); others NOT_ASKED.
 
-    Messages of single rows move along; epochs and costs are left out.
+    Messages of single rows and epochs move along; costs are left out.
     """
     triggered = np.full(count, Triggered.NOT_ASKED, np.int8)
     score, matched = np.full(count, np.nan, np.float32), np.full(count, -1, np.int16)
     triggered[rows], score[rows], matched[rows] = part.triggered, part.score, part.matched
+
+    repeats = None
+    if part.repeats is not None:
+        repeats = np.full((len(part.repeats), count), Triggered.NOT_ASKED, np.int8)
+        repeats[:, rows] = part.repeats
 
     def moved(texts: Mapping[int, Any]) -> dict[int, Any]:
         return {int(rows[row]): value for row, value in texts.items()}
@@ -215,6 +220,7 @@ def spread(part: Verdicts, rows: NDArray[np.intp], count: int) -> Verdicts:
         notes=moved(part.notes),
         stopped_by=moved(part.stopped_by),
         reasons=moved(part.reasons),
+        repeats=repeats,
     )
 
 

@@ -10,6 +10,7 @@ import secrets
 import select
 import shutil
 import stat
+import sys
 import time
 from pathlib import Path
 from typing import BinaryIO
@@ -102,15 +103,19 @@ def descriptor_of(path: Path) -> int | None:
 
 def _open_for_writing(path: Path) -> int:
     """Open a device or pipe for writing; waits for a pipe's reader, and can be interrupted."""
+    flags = os.O_WRONLY
+    for name in ("O_NONBLOCK", "O_NOCTTY"):  # Windows has neither
+        flags |= getattr(os, name, 0)
     while True:
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | getattr(os, "O_NOCTTY", 0))
+            handle = os.open(path, flags)
         except OSError as error:
             if error.errno != errno.ENXIO or not stat.S_ISFIFO(path.stat().st_mode):
                 raise
             time.sleep(_STEP)
             continue
-        os.set_blocking(handle, True)
+        if sys.platform != "win32":
+            os.set_blocking(handle, True)
         return handle
 
 
@@ -123,7 +128,8 @@ def _write_into(handle: int, data: bytes) -> None:
     remaining = memoryview(data)
     try:
         while remaining:
-            if select.select([], [handle], [], _STEP)[1]:
+            # On Windows only sockets can be waited for.
+            if sys.platform == "win32" or select.select([], [handle], [], _STEP)[1]:
                 remaining = remaining[os.write(handle, remaining[:_PIECE]) :]
     except BrokenPipeError:
         return  # the reader has stopped reading

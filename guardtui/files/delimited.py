@@ -12,7 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from guardtui.domain.figures import count_text
-from guardtui.domain.prompts import HEADER, Finding, Severity
+from guardtui.domain.findings import Finding, Severity
+from guardtui.domain.prompts import HEADER
 from guardtui.domain.text import display_start
 from guardtui.files.problems import ContentError, FileError
 from guardtui.files.raw_rows import (

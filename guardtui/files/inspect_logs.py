@@ -6,6 +6,7 @@ import io
 import json
 import re
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -293,12 +294,14 @@ def _unpacked(content: bytes, member: zipfile.ZipInfo) -> bytes:
         except zlib.error as error:
             raise ValueError("no deflate") from error
     elif member.compress_type == _ZSTANDARD:
-        import zstandard
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
 
-        stream = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
         try:
-            unpacked = stream.read(most)
-        except zstandard.ZstdError as error:
+            unpacked = zstd.ZstdFile(io.BytesIO(packed)).read(most)
+        except (zstd.ZstdError, EOFError) as error:
             raise ValueError("no zstandard") from error
     else:
         raise _UnknownMethodError

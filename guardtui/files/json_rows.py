@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guardtui.domain.prompts import Finding, Severity
+from guardtui.domain.findings import Finding, Severity
 from guardtui.files.chats import looks_like_chat
 from guardtui.files.problems import FileError, json_error
 from guardtui.files.raw_rows import ERRORS_AT_MOST, JSON_CELLS_AT_MOST, require_cells

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from guardtui.domain.prompts import FALSE, LISTED, TRUE, Finding, PromptSetError, Severity
+from guardtui.domain.findings import Finding, Severity
+from guardtui.domain.prompts import FALSE, LISTED, TRUE, PromptSetError
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_rows import read_prompt_bytes, read_rows
 

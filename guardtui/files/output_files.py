@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.domain.figures import count_text
-from guardtui.domain.prompts import LISTED, Finding, PromptSetError, Severity
+from guardtui.domain.findings import Finding, Severity
+from guardtui.domain.prompts import LISTED, PromptSetError
 from guardtui.files.chats import (
     EXAMPLE,
     ChatMessage,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from guardtui.domain.prompts import Finding, Severity
+from guardtui.domain.findings import Finding, Severity
 from guardtui.files.json_rows import json_table
 from guardtui.files.parquet import as_text, parse_parquet
 from guardtui.files.problems import FileError, decode

@@ -56,9 +56,14 @@ _REMEDIES = {
     errno.EFBIG: ("the file would become too large", "free some space: nothing was changed"),
 }
 
+_HELD = (5, 32)
+"""Errors of Windows for a file that cannot be replaced while a program has it open."""
+
 
 def from_os_error(path: Path | str, error: OSError) -> FileError:
     """Return the FileError for an error of the operating system."""
+    if getattr(error, "winerror", None) in _HELD:
+        return FileError(path, "another program has it open", "close it there, and try again")
     problem, remedy = _REMEDIES.get(
         error.errno or 0, (error.strerror or type(error).__name__, "check its permissions")
     )
@@ -144,7 +149,7 @@ def _too_large(path: Path, size: int, limit: int) -> FileError:
 
 def _piped(path: Path, limit: int) -> bytes:
     """Return all data of a pipe; waits in short steps, so that it can be interrupted."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     parts: list[bytes] = []
     size = 0
     try:

@@ -7,13 +7,9 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
+from guardtui.domain.findings import Finding
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading, Unlabelled
-from guardtui.domain.prompts import (
-    Finding,
-    PromptSet,
-    PromptSetError,
-    build_prompt_set,
-)
+from guardtui.domain.prompts import PromptSet, PromptSetError, build_prompt_set
 from guardtui.domain.topic import Intent
 from guardtui.files.inbox_file import Waiting, inbox_path, waiting
 from guardtui.files.prompt_blocks import is_long, read_in_blocks

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from guardtui.domain.prompts import HEADER, Finding
+from guardtui.domain.findings import Finding
+from guardtui.domain.prompts import HEADER
 from guardtui.files.problems import FileError
 
 CELLS_AT_MOST = 200_000_000

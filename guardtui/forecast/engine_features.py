@@ -1,4 +1,4 @@
-"""The embedded engine's features of a definition and a prompt set, used by forecasts."""
+"""The engine's features of a definition and a prompt set, used by forecasts."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from guardtui.distributions import log_normal_cdf, normal_cdf, normal_quantile
 from guardtui.domain.forecast_record import Repeats
 from guardtui.forecast.engine_features import EngineFeatures
 
@@ -169,13 +170,11 @@ class VerdictModel:
         return design
 
     def _fit(self, design: Array, sign: Array, answered: NDArray[np.bool_]) -> None:
-        from scipy.special import ndtri  # imported here because it is slow
-
         precision, mean = self._beliefs(design.shape[2])
         level = 2 * len(self._centre)
         rate = np.clip((sign[answered] > 0).mean(), 0.02, 0.98) if answered.any() else 0.5
         weights = mean.copy()
-        weights[level] = float(ndtri(rate)) * np.sqrt(1 + mean.sum() ** 2)
+        weights[level] = float(normal_quantile(rate)) * np.sqrt(1 + mean.sum() ** 2)
         # Sites: Gaussian approximations of the verdicts, by precision and precision × mean.
         sites: Array = 0.3 * answered
         shifts: Array = sites * (design @ weights)
@@ -222,8 +221,6 @@ class VerdictModel:
         damping: float,
     ) -> tuple[Array, Array]:
         """Run one parallel round of expectation propagation; return sites and shifts, [N, K]."""
-        from scipy.special import log_ndtr
-
         prior = self._covariance
         solved = _without_prior(prior, sites)
         residuals = np.where(sites > 0, _ratio(shifts, sites) - expected, 0.0)
@@ -235,7 +232,7 @@ class VerdictModel:
         middle = (mean / variance - shifts) * cavity_variance
         scale = np.sqrt(self._noise + cavity_variance)
         z = sign * middle / scale
-        steep = np.exp(-0.5 * z * z - 0.5 * np.log(2 * np.pi) - log_ndtr(z))
+        steep = np.exp(-0.5 * z * z - 0.5 * np.log(2 * np.pi) - log_normal_cdf(z))
         new_mean = middle + sign * cavity_variance * steep / scale
         new_variance = cavity_variance - cavity_variance**2 * steep * (z + steep) / (
             self._noise + cavity_variance
@@ -250,8 +247,6 @@ class VerdictModel:
 
     def chances(self, reading: EngineFeatures) -> MatchProbabilities:
         """Forecast a definition; prompts without any verdict follow the shared parameters."""
-        from scipy.special import ndtr
-
         alike = likenesses([reading], self._readings)[0]
         amount = self._amount(reading)
         covered = WANDERING**2 * alike + AMOUNT**2 * amount * self._amounts
@@ -275,7 +270,7 @@ class VerdictModel:
         z = mean / scale
         z = np.where(reading.nearest >= SAME, np.maximum(z, _SURE), z)
         density = np.exp(-0.5 * z * z) / (np.sqrt(2 * np.pi) * scale)
-        return MatchProbabilities(ndtr(z), density, rows.T, shared)
+        return MatchProbabilities(normal_cdf(z), density, rows.T, shared)
 
     def _derivatives(self, reading: EngineFeatures, wanders: Array) -> NDArray[np.float32]:
         """Return the derivatives of g by the shared parameters without any verdict, [q + 1, N].
@@ -394,21 +389,22 @@ def noise_of(counted: Repeats, chances: MatchProbabilities) -> float:
     """
     if not counted.pairs:
         return NOISE
-    from scipy.optimize import brentq  # imported here because it is slow
-    from scipy.special import ndtr, ndtri
-
     share = (counted.differing + NOISE) / (counted.pairs + 1)
     # Means of g in units of its own spread, from the noiseless probability of the forecast.
     middle = np.clip(chances.match, 1e-6, 1 - 1e-6)
-    grid = ndtri(middle)[:, None] + _POINTS
+    grid = normal_quantile(middle)[:, None] + _POINTS
 
     def surplus(noise: float) -> float:
-        fires = ndtr(grid / np.sqrt(noise))
+        fires = normal_cdf(grid / np.sqrt(noise))
         expected = (2 * fires * (1 - fires)) @ _SHARES / _SHARES.sum()
         return float(expected.mean()) - share
 
-    if surplus(NOISE) >= 0:
-        return NOISE
-    if surplus(_LARGEST) <= 0:
-        return _LARGEST
-    return float(brentq(surplus, NOISE, _LARGEST, xtol=1e-3))
+    low, high = NOISE, _LARGEST
+    if surplus(low) >= 0:
+        return low
+    if surplus(high) <= 0:
+        return high
+    while high - low > 1e-3:
+        middle_noise = (low + high) / 2
+        low, high = (middle_noise, high) if surplus(middle_noise) < 0 else (low, middle_noise)
+    return (low + high) / 2

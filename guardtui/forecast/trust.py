@@ -152,7 +152,7 @@ class Trust:
         else:
             direction = f"no scan moved coverage by more than {MOVED:g}"
         text = (
-            f"The 95 % interval of coverage held in {held} of {count_text(intervals, 'scan')}; "
+            f"Coverage was within its interval in {held} of {count_text(intervals, 'scan')}; "
             f"{direction}; of {count_text(wrong.prompts, 'verdict')} the forecast had "
             f"{wrong.forecast:,} wrong, the last verdicts kept {wrong.last_verdicts:,}, the engine "
             f"alone {wrong.engine:,}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import threading
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
@@ -36,7 +37,9 @@ def trace(method: str, url: str, outcome: str, seconds: float, attempt: int) -> 
             handle = os.open(name, flags, 0o600)
             try:
                 status = os.fstat(handle)
-                if stat.S_ISREG(status.st_mode) and not status.st_mode & 0o077:
+                # On Windows the mode says nothing: a file is as private as its folder.
+                private = sys.platform == "win32" or not status.st_mode & 0o077
+                if stat.S_ISREG(status.st_mode) and private:
                     os.write(handle, line.encode("utf-8", "backslashreplace"))
             finally:
                 os.close(handle)

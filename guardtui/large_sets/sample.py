@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from guardtui.domain.prompts import SAMPLE, Finding, PromptSet, Severity
+from guardtui.domain.findings import Finding, Severity
+from guardtui.domain.prompts import SAMPLE, PromptSet
 
 SIZE = 5_000
 """Number of prompts in a sample: the precision of a rate is then about ±0.02."""

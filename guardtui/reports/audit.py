@@ -27,7 +27,7 @@ from guardtui.domain.document import (
     Table,
     quoting,
 )
-from guardtui.domain.figures import count_text, interval_text, rate_text
+from guardtui.domain.figures import ON_NEW_PROMPTS, count_text, interval_text, rate_text
 from guardtui.domain.guardrail import ScannerSettings, measured_by
 from guardtui.domain.profile_conflicts import Conflict, ConflictKind
 from guardtui.domain.profile_evaluation import ProfileEvaluation
@@ -139,7 +139,7 @@ def _topics(report: AuditReport) -> Iterator[Paragraph | Table]:
         Column("intent", figure=False),
         Column("prompts"),
         Column("coverage"),
-        Column("95 % interval", figure=False),
+        Column(ON_NEW_PROMPTS, figure=False),
         *map(Column, figures),
     )
     rows = []
@@ -357,7 +357,7 @@ def _conflict_text(evaluation: ProfileEvaluation, conflict: Conflict, quote: Quo
             f"part of {second}"
         )
     interval = conflict.interval
-    bounds = f" [{interval.low:.3f} – {interval.high:.3f}]" if interval else ""
+    bounds = f" ({interval_text(interval)} {ON_NEW_PROMPTS})" if interval else ""
     total = round(count / conflict.share) if conflict.share else count
     return (
         f"{first} and {second} both match {count} of the {total} prompts that either matches: "

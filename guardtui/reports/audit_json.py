@@ -104,7 +104,7 @@ class ResultData:
 
 @dataclass(frozen=True, slots=True)
 class AuditData:
-    """The topics of one profile together, by the embedded engine."""
+    """The topics of one profile together, by the engine."""
 
     profile: str
     default: Literal["allow", "block"]

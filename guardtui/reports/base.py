@@ -16,7 +16,7 @@ from guardtui.domain.document import Foreign, Phrase
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.estimates import Bounds, coverage_bounds
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts, given_examples
+from guardtui.domain.example_prompts import EqualTexts, ExamplePrompts
 from guardtui.domain.figures import UNDEFINED, change_text
 from guardtui.domain.forecast_record import CheckedCoverage, ForecastBefore
 from guardtui.domain.guardrail import ScannerSettings
@@ -33,7 +33,7 @@ from guardtui.domain.prompts import (
 )
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.statistics import rate_errors
-from guardtui.domain.topic import Topic
+from guardtui.domain.topic import Topic, given_examples
 from guardtui.domain.user_metric import UserMetric
 from guardtui.domain.verdicts import Outcome, Triggered, Usage, is_answered
 from guardtui.session.session import Iteration, Recorder
@@ -131,7 +131,7 @@ class ReportInput:
     `companions` are the other topics of the profile that were measured together with this one.
     `cluster` is the column whose values say which prompts may depend on each other, or "".
     `reducer` is the name of the reducer of epochs, or "". `fit` is the fit of the threshold, if
-    any. `checked` is the status of a check of likely flips, `before` the forecast made before the
+    any. `checked` is the status of a check of likely changes, `before` the forecast made before the
     scan. `figures` are values of user-defined metrics. With `every_mistake` lists are complete.
     `prompt_path` is the path by which others should find the prompt file, as relative to the folder
     where a command ran; "" is the path that the prompt set was read from. `gates` are the results

@@ -77,7 +77,7 @@ class BriefGuardrail:
     """What the figures are about."""
 
     kind: Annotated[
-        str, Field(description="engine (the embedded stand-in), airs, judge, decision or another.")
+        str, Field(description="engine (the stand-in), airs, judge, decision or another.")
     ]
     name: str
     threshold: Annotated[float | None, Field(description="Null where there is none.")]

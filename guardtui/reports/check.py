@@ -1,4 +1,4 @@
-"""The report of `guardtui check`: findings on a definition and its prompts."""
+"""The report of `guardtui check`: findings on a definition and its prompts, as text and SARIF."""
 
 from __future__ import annotations
 
@@ -6,31 +6,19 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
 
 from guardtui.advice.lint_advice import Advice
 from guardtui.domain.figures import count_text
-from guardtui.domain.prompts import Finding, located
+from guardtui.domain.findings import Finding, located
 from guardtui.domain.targets import ExportTarget, refusals
 from guardtui.domain.text import display_text
 from guardtui.domain.topic import Topic, line_breaks
-from guardtui.reports.formats import render
-from guardtui.reports.json_data import Count, Omitted, encode
 from guardtui.reports.sarif_log import SarifResult, SarifRule, sarif_log
-from guardtui.reports.survey_document import (
-    LabelNext,
-    NearDuplicates,
-    labels_next,
-    survey_document,
-)
-
-if TYPE_CHECKING:
-    from guardtui.advice.prompt_set import Survey
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageChange:
-    """Change of coverage without the cause of a finding, by the embedded engine.
+    """Change of coverage without the cause of a finding, by the engine.
 
     `fixes` and `regressions` count prompts; they and `p_value` are None if the cause is prompts.
     """
@@ -95,31 +83,10 @@ def definition_remarks(path: str, topic: Topic, target: ExportTarget) -> list[Re
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckData:
-    """What is wrong or doubtful; the last two are omitted without valid prompts."""
-
-    errors: Count
-    warnings: Count
-    findings: Sequence[Remark]
-    near_duplicates: Annotated[NearDuplicates | None, Omitted]
-    label_next: Annotated[list[LabelNext] | None, Omitted]
-
-
-def check_json(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
-    """Return the findings, and what was found in the prompt set, as JSON."""
-    errors = sum(remark.severity == "error" for remark in remarks)
-    near = None if surveyed is None else NearDuplicates.of(surveyed)
-    spots = None if surveyed is None else labels_next(surveyed)
-    return encode("check", CheckData(errors, len(remarks) - errors, remarks, near, spots))
-
-
-def check_table(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
+def check_table(remarks: Sequence[Remark]) -> str:
     """Return the findings as text, a line each, and their number."""
-    document = None if surveyed is None else survey_document(surveyed)
-    more = "" if document is None else f"\n{render(document, 'table')}"
     if not remarks:
-        return f"nothing is wrong or doubtful\n{more}"
+        return "nothing is wrong or doubtful\n"
     lines = []
     for remark in remarks:
         # A disagreement of two files names its places itself.
@@ -129,7 +96,7 @@ def check_table(remarks: Sequence[Remark], surveyed: Survey | None) -> str:
         lines.append(f"{remark.severity}: {display_text(text, newlines=True)}")
     errors = sum(remark.severity == "error" for remark in remarks)
     lines.append(f"{count_text(errors, 'error')}, {count_text(len(remarks) - errors, 'warning')}")
-    return "\n".join(lines) + "\n" + more
+    return "\n".join(lines) + "\n"
 
 
 # --- SARIF --------------------------------------------------------------------------------
@@ -141,7 +108,7 @@ _HELP = {
     "lint": "Known to go wrong with definitions that are matched by meaning. The property "
     "`effect` says what coverage does without it, where that was measured.",
     "intent": "The topic file and the prompt set name different intents. Make the two agree.",
-    "no-near-misses": "Negatives that have nothing in common with the topic are told apart by "
+    "no-near-misses": "Prompts that have nothing in common with the topic are told apart by "
     "nearly any definition, so the rate at which they are rightly let through says little. Add "
     "prompts with the topic's own words and another intent.",
     "file": "The file cannot be read as a topic. Correct it as the message says.",

@@ -1,4 +1,4 @@
-"""The report of an experiment on a guardrail: what was tried, what each showed, what is proven."""
+"""The report of an experiment on a guardrail: what was tried, what each showed, what is better."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ExperimentReport:
     """An experiment with `candidates` for `topic`, on `prompts` prompts.
 
     `calls` verdicts were asked for, those on the definition included. `best` is the index of the
-    proven candidate, or None, and `kept` whether it was kept. `ending` is None if it is not
+    better candidate, or None, and `kept` whether it was kept. `ending` is None if it is not
     completed, for the reason `stopped`.
     """
 
@@ -101,14 +101,14 @@ def _shown(standing: Standing) -> str:
 
 
 def experiment_document(report: ExperimentReport) -> Document:
-    """Return what each candidate showed, and the proven one in full."""
+    """Return what each candidate showed, and the better one in full."""
     sections = [Section("Candidates", "candidates", tuple(_candidates(report)))]
     if report.best is None:
-        title = "Not completed" if report.ending is None else "Nothing proven"
+        title = "Not completed" if report.ending is None else "None shown to be better"
         sections.append(Section(title, "result", (Paragraph(_result(report)),), titled=False))
     else:
         candidate, _ = report.candidates[report.best]
-        title = "Kept" if report.kept else "Proven, not kept yet"
+        title = "Kept" if report.kept else "Better, not kept yet"
         blocks = (
             Paragraph(_result(report)),
             Edits(definition_edits(report.topic, candidate.topic)),
@@ -145,7 +145,7 @@ def _candidates(report: ExperimentReport) -> Iterator[Block]:
 
 
 def by_gain(report: ExperimentReport) -> list[tuple[int, str, Candidate, Standing]]:
-    """Return the candidates by number (from 1) and name, the proven one first, then by gain."""
+    """Return the candidates by number (from 1) and name, the better one first, then by gain."""
     named = enumerate(zip(report.names, report.candidates, strict=True), start=1)
     rows = [(number, name, *one) for number, (name, one) in named]
     return sorted(
@@ -178,12 +178,12 @@ class CandidateData:
     gain: float | None
     low: float | None
     dropped_at_look: int | None
-    proven: bool
+    better: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentData:
-    """An experiment on a guardrail; `best` is the index of the proven candidate."""
+    """An experiment on a guardrail; `best` is the index of the better candidate."""
 
     guardrail: MeasuredGuardrail
     threshold: Rate
@@ -223,7 +223,7 @@ class ExperimentData:
                     gain=known.gain,
                     low=known.low,
                     dropped_at_look=known.dropped,
-                    proven=known.is_proven,
+                    better=known.is_better,
                 )
                 for name, (candidate, known) in zip(report.names, report.candidates, strict=True)
             ],

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from guardtui.forecast.trust import ScanCheck, Trust
 
 LIMIT = 20
-"""Likely flips in a table."""
+"""Likely changes in a table."""
 
 NOTE = "This is a forecast, not a measurement: a gate, and the decision to keep, need a full scan."
 
@@ -244,7 +244,7 @@ def _prompts(report: RecordedForecast) -> list[ForecastPrompt]:
 
 
 def _flip(report: RecordedForecast, row: int) -> LikelyFlip:
-    """Return the likely flip of a row."""
+    """Return the likely change of a row."""
     forecast, frame = report.forecast, report.prompts.frame
     fires = bool(forecast.last[row] == Triggered.YES)
     should = bool(should_trigger(report.prompts.expected, forecast.topic.intent)[row])
@@ -259,11 +259,11 @@ def _flip(report: RecordedForecast, row: int) -> LikelyFlip:
 
 
 def forecast_document(report: RecordedForecast) -> Document:
-    """Return the expected rates, the likely flips, and what the forecast rests on."""
+    """Return the expected rates, the likely changes, and what the forecast rests on."""
     forecast = report.forecast
     sections = [
         Section("Expected rates", "rates", tuple(_rates(report))),
-        Section("Likely flips", "flips", tuple(_flips(report))),
+        Section("Likely changes", "flips", tuple(_flips(report))),
         Section("Note", "note", (Paragraph(NOTE),), titled=False),
     ]
     if report.measured is not None:
@@ -310,7 +310,7 @@ def _rates(report: RecordedForecast) -> Iterator[Block]:
         (name, "n/a" if figure is None else rate_text(figure.value), interval_of(figure))
         for name, figure in (("coverage", rates.coverage), ("TPR", rates.tpr), ("TNR", rates.tnr))
     )
-    columns = (Column("rate", figure=False), Column("expected"), Column("95 % interval"))
+    columns = (Column("rate", figure=False), Column("expected"), Column("if scanned"))
     yield Table(columns, rows, named="Expected rates")
     if report.compared is not None and rates.better is not None:
         yield Paragraph(
@@ -356,7 +356,7 @@ def _flips(report: RecordedForecast) -> Iterator[Block]:
         )
         for flip in (_flip(report, row) for row in rows[:LIMIT])
     )
-    yield Table(columns, cells, named="Likely flips")
+    yield Table(columns, cells, named="Likely changes")
     if total > LIMIT:
         yield Paragraph(f"… and {total - LIMIT} more (in JSON).")
 
@@ -510,7 +510,7 @@ def _scans(report: RecordedTrust) -> Iterator[Block]:
         Column("scan", figure=False),
         Column("prompts"),
         Column("expected"),
-        Column("95 % interval"),
+        Column("if scanned"),
         Column("coverage"),
         Column("inside", figure=False),
         Column("direction", figure=False),
@@ -552,7 +552,7 @@ def _scans(report: RecordedTrust) -> Iterator[Block]:
 def _calibration(report: RecordedTrust) -> Table:
     rows = tuple(
         (
-            f"{group.low:.1f} – {group.high:.1f}",
+            f"{group.low:.1f} to {group.high:.1f}",
             str(group.prompts),
             f"{group.expected:.1f}",
             str(group.triggered),

@@ -93,7 +93,7 @@ FORMATS: dict[str, ReportFormat] = {
         "junit.xml",
         "a test for each prompt, for CI systems",
         "guardtui.reports.junit",
-        variant=Variant("only_regressions", "only regressions fail, other mistakes are skipped"),
+        variant=Variant("only_regressions", "in which only regressions fail"),
     ),
     "sarif": ReportFormat(
         "sarif", "mistakes as findings, for code scanning", "guardtui.reports.sarif"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from guardtui.domain.figures import ON_NEW_PROMPTS
+
 RATE_TERMS: tuple[tuple[str, str], ...] = (
     (
         "coverage",
@@ -18,10 +20,17 @@ RATE_TERMS: tuple[tuple[str, str], ...] = (
         "it does not",
     ),
     ("accuracy", "the share of all prompts with the right verdict"),
-    ("F1", "the harmonic mean of TPR and of the share of triggered prompts that should trigger"),
+    ("precision", "of the prompts on which the topic triggers, the share where it should"),
+    ("F1", "the harmonic mean of precision and TPR"),
     (
-        "95 % interval",
-        "where the rate lies for all prompts of this kind, as far as these prompts can tell",
+        "separation",
+        "how far the scores of the two kinds of prompts are apart: the chance that one that "
+        "belongs to the topic scores above one that does not",
+    ),
+    (
+        ON_NEW_PROMPTS,
+        "the two figures between which the rate is for all prompts of this kind, with 95 % "
+        "confidence",
     ),
     ("TP, TN", "true positive, true negative: the topic triggers, or does not, and rightly so"),
     ("FN", "false negative: the topic does not trigger and should (a prompt is missed)"),

@@ -238,7 +238,7 @@ class OperatingPoint:
     """The fit of the threshold."""
 
     threshold: Share
-    shipped: Share
+    built_in: Share
     labels: Count
 
 
@@ -287,7 +287,7 @@ class EvaluationData:
     usage: Annotated[Usage | None, _said("Null if no model was asked.")]
     epochs: Annotated[Epochs | None, _said("Null if prompts were asked once, without clusters.")]
     own_metrics: list[OwnMetric]
-    flip_check: Annotated[CheckedCoverage | None, _said("Null without a check of likely flips.")]
+    flip_check: Annotated[CheckedCoverage | None, _said("Null without a check of likely changes.")]
     forecast_before: Annotated[ForecastOfScan | None, _said("Null without a known forecast.")]
     coverage_bounds: Annotated[
         Bounds | None, _said("How far coverage can still move; null if all verdicts are known.")
@@ -384,7 +384,7 @@ def _operating_point(report: ReportInput) -> OperatingPoint | None:
         return None
     return OperatingPoint(
         threshold=fit.threshold,
-        shipped=fit.shipped,
+        built_in=fit.built_in,
         labels=fit.labels,
     )
 

@@ -59,10 +59,10 @@ def _lines(report: ReportInput) -> Iterator[str]:
 
 
 def _template(report: ReportInput) -> DecisionTemplate:
-    """Return the template of the evaluation's question, or the shipped one."""
-    settings, shipped = report.evaluation.settings, DecisionTemplate.shipped()
-    used = settings.guardrail.template if settings.kind == DECISION else shipped.id
-    known = [shipped, *([DecisionTemplate.parse(report.template)] if report.template else [])]
+    """Return the template of the evaluation's question, or the built-in one."""
+    settings, built_in = report.evaluation.settings, DecisionTemplate.built_in()
+    used = settings.guardrail.template if settings.kind == DECISION else built_in.id
+    known = [built_in, *([DecisionTemplate.parse(report.template)] if report.template else [])]
     for template in known:
         if used == template.id:
             return template

@@ -21,7 +21,7 @@ from guardtui.domain.document import (
     Table,
     Tone,
 )
-from guardtui.domain.figures import UNDEFINED, interval_text, rate_text
+from guardtui.domain.figures import ON_NEW_PROMPTS, UNDEFINED, interval_text, rate_text
 from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.statistics import Interval, wilson_interval
@@ -71,7 +71,7 @@ def result_charts(report: ReportInput) -> Charts:
         cells = [rate_text(share), interval_text(interval)]
         cells += [rate_text(earlier)] * (before is not None)
         rows.append((kind.value, count, *cells, str(prompts - judged)))
-    titles = ["prompts", "share", "95 % interval", *[name] * (before is not None), "no verdict"]
+    titles = ["prompts", "share", ON_NEW_PROMPTS, *[name] * (before is not None), "no verdict"]
     columns = (Column("mistake", figure=False), *map(Column, titles))
     shown = BarChart(
         "Share of prompts that are missed, and that are wrongly stopped",
@@ -131,8 +131,8 @@ def _course(report: ReportInput) -> Iterator[Chart]:
     lowest = min(interval.low if interval else rate for _, rate, interval in measured)
     line = Series("", tuple((iteration.number, rate) for iteration, rate, _ in measured))
     yield Chart(
-        f"Coverage of {len(measured)} iterations with its 95 % intervals; the prompts are those of "
-        "their time",
+        f"Coverage of {len(measured)} iterations, with its interval {ON_NEW_PROMPTS}; the "
+        "prompts are those of their time",
         Axis("iteration", first, last, tuple(whole_ticks(first, last)), decimals=0),
         "coverage",
         (line,),
@@ -177,8 +177,8 @@ def _sentences(report: ReportInput, curve: Sweep, best: Best | None) -> Iterator
     if best is not None:
         line = (
             f"The best threshold for coverage is {best.threshold:g}: "
-            f"{rate_text(best.metrics.coverage)} in sample, "
-            f"{interval_text(best.interval)} for new prompts"
+            f"{rate_text(best.metrics.coverage)} on these labels, which chose it "
+            f"({interval_text(best.interval)} {ON_NEW_PROMPTS})"
         )
         sentences.append(f"{line}.")
     if report.companions:

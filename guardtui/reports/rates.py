@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from guardtui.domain.document import Column, Phrase, Table
-from guardtui.domain.figures import change_text, interval_text, rate_text
+from guardtui.domain.figures import ON_NEW_PROMPTS, change_text, interval_text, rate_text
 from guardtui.domain.metrics import RATE_TITLES, RATES, Metrics
 from guardtui.domain.separation import SeparationChange
 from guardtui.domain.significance import CHANGES, ChangeInterval, Significance
@@ -34,13 +34,13 @@ def rates_table(
     thresholds were fitted to the labels.
     """
     intervals = rate_intervals(metrics, fitted=fitted)
-    columns = [Column("rate", figure=False), Column("value"), Column("95 % interval", figure=False)]
+    columns = [Column("rate", figure=False), Column("value"), Column(ON_NEW_PROMPTS, figure=False)]
     if deltas is not None:
         columns.append(Column("change"))
     if significance is not None:
-        columns.append(Column("95 % interval of the change", figure=False))
+        columns.append(Column(f"change {ON_NEW_PROMPTS}", figure=False))
     if baseline is not None:
-        columns += [Column("baseline"), Column("95 % interval", figure=False)]
+        columns += [Column("baseline"), Column(ON_NEW_PROMPTS, figure=False)]
         before = rate_intervals(baseline, fitted=baseline_fitted)
     rows: list[Row] = []
     for name in RATES:

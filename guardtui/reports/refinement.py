@@ -69,12 +69,12 @@ def render(refinement: Refinement, format_name: str) -> str:
 
 def _closing(refinement: Refinement) -> str:
     share = f"{CONFIDENCE:.0%}"
-    what = "The engine is a stand-in for the guardrail"
+    what = "The engine is a quick stand-in for your guardrail"
     if any(proposal.forecast is not None for proposal in refinement.result.proposals):
         what += ", and a forecast is not a scan"
     return (
         f"Gains are those on prompts that had no part in the choice, with {share} intervals for as "
-        f"many other prompts. {what}: scan a proposal before you rely on it."
+        f"many new prompts. {what}: scan a proposal before you rely on it."
     )
 
 
@@ -91,7 +91,7 @@ def _no_proposal(result: SearchResult) -> str:
             f"the best definition found is not better on the held-out prompts: coverage "
             f"{coverages(held.before, held.after)} there"
         )
-    tried = f"no edit is likely to help on other prompts: of {result.measured} definitions"
+    tried = f"no edit is likely to help on new prompts: of {result.measured} definitions"
     if not best.gain.is_positive:
         return f"{tried} none gains there"
     edit = f"{'; '.join(best.changes)}, {best.figures}"
@@ -100,7 +100,7 @@ def _no_proposal(result: SearchResult) -> str:
 
 def _details(best: Proposal) -> Iterator[str]:
     """Yield the figures of a proposal, a line each."""
-    yield f"coverage {best.gain_text} on other prompts"
+    yield f"coverage {best.gain_text} on new prompts"
     if best.forecast is not None:
         yield best.forecast.text
     if best.transfer_text:

@@ -1,4 +1,4 @@
-"""Near-duplicates of a prompt set and where to label next, as a document and as JSON."""
+"""Near-duplicates of a prompt set and where to label next, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from guardtui.domain.document import (
     Section,
 )
 from guardtui.domain.figures import count_text
+from guardtui.reports.formats import render
 from guardtui.reports.json_data import Count
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ SPOTS = 3
 """Suggestions in a list; the JSON has all."""
 
 
-def survey_document(survey: Survey) -> Document | None:
-    """Return the near-duplicates and what to label next; None if there is neither."""
+def survey_table(survey: Survey) -> str:
+    """Return the near-duplicates and what to label next, as text below a blank line, or ""."""
     sections = []
     if survey.duplicates.total:
         sections.append(
@@ -43,7 +44,9 @@ def survey_document(survey: Survey) -> Document | None:
         spots = tuple(_spot(survey, suggestion) for suggestion in survey.spots[:SPOTS])
         lead = Paragraph("Where the engine hesitates and labels of one kind are few:")
         sections.append(Section("Label next", "label-next", (lead, Bullets(spots))))
-    return Document("The prompt set", (), tuple(sections)) if sections else None
+    if not sections:
+        return ""
+    return f"\n{render(Document('The prompt set', (), tuple(sections)), 'table')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ def labels_next(survey: Survey) -> list[LabelNext]:
 def _near_duplicates(survey: Survey) -> Iterator[Block]:
     duplicates = survey.duplicates
     yield Paragraph(
-        f"Near-duplicates (cosine {duplicates.near} or more): "
+        f"Near-duplicates (similarity {duplicates.near} or more): "
         f"{count_text(duplicates.total, 'pair')}, {duplicates.contradicting} with contradicting "
         "labels."
     )
@@ -140,7 +143,7 @@ def _near_duplicates(survey: Survey) -> Iterator[Block]:
     yield Bullets(
         tuple(
             Item(
-                f"{'contradicting labels, ' * pair.contradicts}cosine {pair.cosine:.3f}",
+                f"{'contradicting labels, ' * pair.contradicts}similarity {pair.cosine:.3f}",
                 _prompts(survey, (pair.first, pair.second)),
             )
             for pair in pairs

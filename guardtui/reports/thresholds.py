@@ -18,7 +18,7 @@ from guardtui.domain.document import (
     Table,
     quoting,
 )
-from guardtui.domain.figures import interval_text, rate_text
+from guardtui.domain.figures import ON_NEW_PROMPTS, interval_text, rate_text
 from guardtui.domain.guardrail import DECISION, ScannerSettings, measured_by
 from guardtui.domain.metrics import RATE_TITLES, Metrics
 from guardtui.domain.statistics import rate_intervals
@@ -39,7 +39,7 @@ ROWS = 20
 """Approximate number of thresholds in the table, besides the best and the current one."""
 
 ENGINE_THRESHOLD = (
-    "The threshold is that of the embedded engine, a stand-in: the cloud guardrail does not use "
+    "The threshold is that of the engine, a quick stand-in: your guardrail does not use "
     "this threshold."
 )
 
@@ -188,7 +188,7 @@ def thresholds_document(result: Thresholds) -> Document:
             f"{rate_text(sweep.roc_area)}, average precision {rate_text(sweep.average_precision)}.",
         ),
         (
-            Section("Operating points", "points", tuple(_points(result))),
+            Section("The threshold", "points", tuple(_points(result))),
             Section("Thresholds", "thresholds", tuple(_thresholds(result))),
         ),
     )
@@ -211,9 +211,9 @@ def _points(result: Thresholds) -> Iterator[Block]:
     elif nearest is not None:
         metrics = sweep.metrics(sweep.index(nearest))
         rows.append(_point("nearest to the floors", nearest, metrics))
-    titles = ("threshold", "coverage", "95 % interval", "TPR", "95 % interval", "TNR")
-    columns = (Column("point", figure=False), *map(Column, titles), Column("95 % interval"))
-    yield Table(columns, tuple(rows), named="Operating points")
+    titles = ("threshold", "coverage", ON_NEW_PROMPTS, "TPR", ON_NEW_PROMPTS, "TNR")
+    columns = (Column("point", figure=False), *map(Column, titles), Column(ON_NEW_PROMPTS))
+    yield Table(columns, tuple(rows), named="The threshold now, and the best")
     if best is None:
         yield Paragraph(f"There is no threshold{floors}.")
         return

@@ -30,6 +30,7 @@ from guardtui.domain.document import (
     quoting,
 )
 from guardtui.domain.figures import (
+    ON_NEW_PROMPTS,
     UNDEFINED,
     capitalized,
     count_text,
@@ -112,7 +113,7 @@ def _lead(report: ReportInput) -> Iterator[Phrase]:
         yield f"{capitalized('; '.join(gate.text for gate in gates))}."
     if not any(gate.option == "--min-coverage" and gate.passed is not None for gate in gates):
         interval = interval_text(report.evaluation.intervals["coverage"])
-        spread = f" (95 % interval {interval})" if interval else ""
+        spread = f" ({interval} {ON_NEW_PROMPTS})" if interval else ""
         yield f"Coverage is {rate_text(metrics.coverage)}{spread}."
     if comparison is not None:
         yield f"{capitalized(comparison.describe(report.baseline_name))}{report.baseline_caution}."
@@ -238,7 +239,7 @@ def _separation(report: ReportInput) -> Iterator[RateRow]:
 
 def _remarks(report: ReportInput) -> Iterator[Block]:
     if report.checked is not None:
-        yield Paragraph(f"Likely flips checked: {report.checked.text}.")
+        yield Paragraph(f"Likely changes checked: {report.checked.text}.")
     if used := usage_text(report.evaluation.verdicts.used):
         yield Paragraph(f"Asked: {used}.")
     if report.epochs_text:
@@ -336,7 +337,7 @@ def _mistakes(report: ReportInput) -> Iterator[Block]:
         yield Groups(tuple(mistake_groups(report)))
         return
     some_open = any(metrics.open for metrics in report.by_category.values())
-    titles = ["prompts", "TPR", "95 % interval", "TNR", "95 % interval", "FP", "FN"]
+    titles = ["prompts", "TPR", ON_NEW_PROMPTS, "TNR", ON_NEW_PROMPTS, "FP", "FN"]
     titles += ["open"] * some_open + ["no verdict"]
     rows = []
     for name, metrics in list(report.by_category.items())[:LIMIT]:

@@ -111,14 +111,16 @@ def topic_prompts(report: ReportInput) -> Prompts:
     category_index = extra.index(category) if category in extra else None
     others = [index for index in range(len(extra)) if index != category_index]
     compared = report.comparison is not None
+    verdicts = evaluation.verdicts
+    scored, matched = not np.isnan(verdicts.score).all(), bool((verdicts.matched >= 0).any())
     columns = (
-        GridColumn("line", 6, priority=2, decimals=0),
-        GridColumn("outcome", 15),
-        *([GridColumn("change", 12, priority=2)] if compared else []),
+        GridColumn("line", 4, priority=2, decimals=0),
+        GridColumn("outcome", 13),
+        *([GridColumn("change", 9, priority=3)] if compared else []),
         GridColumn("prompt"),
-        GridColumn("score", 6, priority=2, decimals=3),
-        GridColumn("matched", 12, priority=2),
-        *([GridColumn("category", 16, priority=3)] if category_index is not None else []),
+        *([GridColumn("score", 5, priority=2, decimals=3)] if scored else []),
+        *([GridColumn("matched", 10, priority=3)] if matched else []),
+        *([GridColumn("category", 14, priority=3)] if category_index is not None else []),
         GridColumn("was", grid=False),
         GridColumn("expected", grid=False, printed=False),
         GridColumn("error", grid=False),
@@ -144,8 +146,8 @@ def topic_prompts(report: ReportInput) -> Prompts:
             _STATES.get(row.outcome, row.outcome),
             *([row.change] if compared else []),
             GONE if row.prompt is None else row.prompt,
-            row.score,
-            row.matched or "",
+            *([row.score] if scored else []),
+            *([row.matched or ""] if matched else []),
             *([_cell(row.extra[category_index])] if category_index is not None else []),
             row.was,
             "true" if row.expected_label else "false",

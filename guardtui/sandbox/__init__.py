@@ -1,1 +1,1 @@
-"""A local AIRS-compatible server with faults on demand; the embedded engine judges."""
+"""A local AIRS-compatible server with faults on demand; the engine judges."""

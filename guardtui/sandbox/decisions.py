@@ -1,4 +1,4 @@
-"""Decision endpoints: typed questions about a text, answered by the embedded engine."""
+"""Decision endpoints: typed questions about a text, answered by the engine."""
 
 from __future__ import annotations
 

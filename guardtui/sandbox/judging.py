@@ -1,4 +1,4 @@
-"""Judgement of texts against a profile's guardrails, by the embedded engine."""
+"""Judgement of texts against a profile's guardrails, by the engine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from guardtui.sandbox.policy import buckets, detectors, guardrails, pinned
 from guardtui.sandbox.tenant import ProfileRevision, TopicRevision
-from guardtui.scanners.base import ScannerError
-from guardtui.scanners.local.encoder import EncoderError, load_encoder
+from guardtui.scanners.local.encoder import load_encoder
 from guardtui.scanners.local.scoring import (
     TopicTerms,
     load_scoring,
@@ -63,16 +62,13 @@ class TextJudgement:
 class TopicMatcher:
     """Matches texts with topics by the scores of the local scanner.
 
-    `threshold` is a score from 0 to 1, by default the shipped one. Raises `ScannerError` if the
+    `threshold` is a score from 0 to 1, by default the built-in one. Raises `EncoderError` if the
     encoder cannot be loaded.
     """
 
     def __init__(self, encoder: str = "static", threshold: float | None = None) -> None:
-        try:
-            self._encoder = load_encoder(encoder)
-            self._scoring = load_scoring(encoder)
-        except EncoderError as error:
-            raise ScannerError(str(error)) from error
+        self._encoder = load_encoder(encoder)
+        self._scoring = load_scoring(encoder)
         default = probability(np.float32(self._scoring.threshold))
         self.threshold = np.float32(default if threshold is None else threshold)
         self.fast = encoder == "static"

@@ -151,10 +151,10 @@ class Configuration(BaseModel):
 
 
 class EngineConfiguration(Configuration):
-    """The embedded engine."""
+    """The engine."""
 
     kind = "engine"
-    subject = "the embedded engine"
+    subject = "the engine"
 
     encoder: Literal["pair", "minilm", "static"] | None = Field(
         None, description="Encoder: pair (16 languages; the default), minilm or static (fastest)."

@@ -39,6 +39,8 @@ def ci(
     def measure(scores: list[SampleScore]) -> Value:
         import numpy as np
 
+        from guardtui.distributions import t_critical
+
         values = floats(scores, to_float)
         codes = None if cluster is None else cluster_codes(scores, cluster)
         if len(values) < 2:
@@ -52,7 +54,7 @@ def ci(
             error, freedom = float(np.std(values, ddof=1)) / math.sqrt(len(values)), len(values) - 1
         else:
             error, freedom = clustered_error(values, codes), max(int(codes.max()), 1)
-        margin = _t_quantile(1 - tail, freedom) * error
+        margin = t_critical(tail, freedom) * error
         mean = float(values.mean())
         return {"lower": mean - margin, "upper": mean + margin}
 
@@ -77,6 +79,8 @@ def ci_wilson(
     tail = (1 - level) / 2
 
     def measure(scores: list[SampleScore]) -> Value:
+        from guardtui.distributions import t_critical
+
         values = floats(scores, to_float)
         for sample, value in zip(scores, values.tolist(), strict=True):
             if not 0 <= value <= 1:
@@ -96,7 +100,7 @@ def ci_wilson(
             variance, spread = clustered_error(values, codes) ** 2, rate * (1 - rate)
             if variance > 0 and spread > 0:
                 count = min(spread / variance, count)
-            critical = _t_quantile(min(1 - tail, math.nextafter(1, 0)), int(codes.max()))
+            critical = t_critical(tail, int(codes.max()))
         square = critical**2 / count
         centre = rate + square / 2
         margin = critical * math.sqrt(rate * (1 - rate) / count + square / (4 * count))
@@ -111,12 +115,6 @@ def ci_wilson(
 def _require_level(level: float) -> None:
     if not 0 < level < 1:
         raise ValueError(f"the level of an interval is between 0 and 1, not {level}")
-
-
-def _t_quantile(probability: float, freedom: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, probability))
 
 
 _DRAWN_AT_ONCE = 1_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import signal
+import sys
 import threading
 from contextlib import suppress
 from types import FrameType, TracebackType
@@ -43,7 +44,7 @@ class TimeLimit:
         self._step += 1
 
     def __enter__(self) -> TimeLimit:
-        if self._works:
+        if self._works and sys.platform != "win32":
             self._before = signal.signal(signal.SIGALRM, self._tick)
             self._timer_before = signal.setitimer(
                 signal.ITIMER_REAL, self._interval, self._interval
@@ -58,7 +59,7 @@ class TimeLimit:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._works:
+        if self._works and sys.platform != "win32":
             signal.setitimer(signal.ITIMER_REAL, *self._timer_before)
             signal.signal(signal.SIGALRM, self._before)
         if self._beat is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from guardtui.domain.guardrail import Guardrail
-from guardtui.domain.operating_point import SHIPPED, Wanted
+from guardtui.domain.operating_point import BUILT_IN, Wanted
 from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 
@@ -41,11 +41,11 @@ def _guardrail(stored: dict[str, Any]) -> Guardrail | None:
 
 
 def wanted_threshold(settings: Mapping[str, Any]) -> Wanted:
-    """Return the threshold chosen in a session: set by hand, shipped, or None (fitted)."""
+    """Return the threshold chosen in a session: set by hand, built-in, or None (fitted)."""
     value = settings.get("threshold")
     if isinstance(value, float) and 0 < value < 1:
         return value
-    return SHIPPED if settings.get("threshold_source") == SHIPPED else None
+    return BUILT_IN if settings.get("threshold_source") == BUILT_IN else None
 
 
 def settings_of_session(topic_path: Path) -> Mapping[str, Any]:

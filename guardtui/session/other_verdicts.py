@@ -26,7 +26,7 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome, Triggered, is_answered, is_wrong, outcomes
 from guardtui.session.session import Iteration
 
-THE_ENGINE = "the embedded engine"
+THE_ENGINE = "the engine"
 """Name of the single guardrail that stands for all encoders and thresholds of the engine."""
 
 _UNNAMED = ""
@@ -80,7 +80,7 @@ def other_verdicts(
     """Return the latest verdicts of each guardrail of a session on a definition.
 
     Verdicts on this definition precede those on others. `shown` is the guardrail that is shown
-    already; neither it nor the embedded engine is among them. The duration depends on the number of
+    already; neither it nor the engine is among them. The duration depends on the number of
     iterations.
     """
     ordered = [
@@ -109,7 +109,7 @@ def suspect_labels(
 ) -> NDArray[np.bool_]:
     """Return which labels independent guardrails contradict, bool [N].
 
-    `engine` is the embedded engine's evaluation of the definition, which counts as one of them.
+    `engine` is the engine's evaluation of the definition, which counts as one of them.
     """
     independent = newest_answers(topic, prompts, iterations, engine)
     answers = np.array([column.answers for column in independent], np.int8)
@@ -214,7 +214,7 @@ def answers_on(evaluation: Evaluation, topic: Topic, prompts: PromptSet) -> NDAr
 def independent_names(settings: Iterable[ScannerSettings]) -> list[str]:
     """Return the name of the independent guardrail for each of these settings.
 
-    The embedded engine counts as one for every encoder and threshold, together with the
+    The engine counts as one for every encoder and threshold, together with the
     sandbox, which uses the engine. AIRS counts as one for all profiles. Judges count as one if they
     share a model. The models of a panel count as one, because their single votes are not recorded.
     Decision models are distinguished by name.

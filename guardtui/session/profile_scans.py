@@ -47,7 +47,7 @@ class ProfileScan:
             phase = f"topic {number} of {count}: {progress.phase}"
             self.progress = replace(progress, phase=phase)
 
-        # A scan by the embedded engine reports only the embedding of prompts, for the first topic.
+        # A scan by the engine reports only the embedding of prompts, for the first topic.
         store(Progress("scanning", 0, prompts))
         return store
 

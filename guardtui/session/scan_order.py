@@ -28,7 +28,7 @@ def forecast_order(
 
 
 IN_DOUBT = 0.01
-"""A check of likely flips only requests rows at least this likely to change."""
+"""A check of likely changes only requests rows at least this likely to change."""
 
 
 def teaching_order(

@@ -95,6 +95,19 @@ ALTER TABLE iteration ADD COLUMN recorded_by TEXT NOT NULL DEFAULT 'app';
 ALTER TABLE iteration ADD COLUMN completions INTEGER NOT NULL DEFAULT 0;
 """
 
+# Names of a threshold that nobody chose, and of ends of experiments.
+_SCHEMA_11 = """
+UPDATE iteration SET scanner = replace(
+  scanner, '"threshold_source": "shipped"', '"threshold_source": "built-in"');
+UPDATE trial SET scanner = replace(
+  scanner, '"threshold_source": "shipped"', '"threshold_source": "built-in"');
+UPDATE experiment SET scanner = replace(
+  scanner, '"threshold_source": "shipped"', '"threshold_source": "built-in"');
+UPDATE setting SET value = '"built-in"' WHERE name = 'threshold_source' AND value = '"shipped"';
+UPDATE experiment SET ending = 'BETTER' WHERE ending = 'PROVEN';
+UPDATE experiment SET ending = 'NOT_BETTER' WHERE ending = 'NOT_PROVEN';
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _SCHEMA_1,
     _SCHEMA_2,
@@ -106,6 +119,7 @@ MIGRATIONS: tuple[str, ...] = (
     _SCHEMA_8,
     _SCHEMA_9,
     _SCHEMA_10,
+    _SCHEMA_11,
 )
 """One script for each version of the schema; its version is the number of scripts that have run."""
 

@@ -279,7 +279,10 @@ class Session:
 
     @property
     def baseline(self) -> Iteration | None:
-        """The iteration that others are compared with: the pinned one, else the latest kept one."""
+        """The iteration that others are compared with: the pinned one, else the latest kept one.
+
+        One of the same guardrail comes before others of its kind.
+        """
         return self.baseline_by(self.shown)
 
     def baseline_by(self, settings: ScannerSettings | None) -> Iteration | None:
@@ -289,7 +292,13 @@ class Session:
                 if iteration.number == self._pinned:
                     return iteration
         kept = [each for each in self._by(settings) if each.decision is Decision.KEEP]
-        return kept[-1] if kept else None
+        # An experiment is made on another profile than the one in production.
+        same = [
+            each
+            for each in kept
+            if settings is not None and each.evaluation.settings.guardrail == settings.guardrail
+        ]
+        return next(reversed(same or kept), None)
 
     @property
     def pinned(self) -> int | None:
@@ -300,7 +309,7 @@ class Session:
     def discards_in_a_row(self) -> int:
         """Number of discards since the last kept iteration."""
         count = 0
-        for iteration in reversed(self.comparable):
+        for iteration in reversed(self.iterations):
             if iteration.decision is Decision.KEEP:
                 break
             count += iteration.decision is Decision.DISCARD

@@ -13,6 +13,8 @@ from typing import Any
 
 _PROMPT = re.compile(r"<<<prompt (\w+)>>>\n(.*)\n<<<end \1>>>", re.DOTALL)
 _DEFINITION = re.compile(r"^Definition: (.*)$", re.MULTILINE)
+_WORDING = "Advice on a person's own taxes: what to deduct, declare or pay"
+_EXAMPLES = ["Can I deduct my home office on my return?", "Do I have to declare a gift?"]
 _WORDS = re.compile(r"tax|deduct|refund|declare|return|irs", re.IGNORECASE)
 
 
@@ -33,10 +35,13 @@ def probability(model: str, text: str, instructions: str) -> float:
 
 
 def _chat(request: dict[str, Any]) -> dict[str, Any]:
-    """Answer as a judge when the message has a marked prompt, and else as a grader."""
+    """Answer as a writer if proposals are asked for, as a judge of a marked prompt, or a grader."""
     model, message = request["model"], request["messages"][-1]["content"]
     judged = _PROMPT.search(message)
-    if judged is None:
+    if any('"proposals"' in one["content"] for one in request["messages"]):
+        wording = {"description": _WORDING, "examples": _EXAMPLES, "why": "It is shorter."}
+        answer = json.dumps({"proposals": [wording]})
+    elif judged is None:
         answer = f"Compared.\nGRADE: {'C' if _share(model, message) < 0.7 else 'I'}"
     else:
         belongs = probability(model, judged[2], message[: judged.start()]) >= 0.5

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from guardtui.advice.engine_scores import EngineScores, open_scores, z_cut
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Intent, Topic
-from guardtui.scanners.local import matrix
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.scanners.local.scoring import probability
 from tests.examples import up_to
@@ -95,14 +94,6 @@ def test_scores_do_not_depend_on_blocks_or_rows(
     monkeypatch.setattr("guardtui.advice.engine_scores._TOPICS", 11)
     monkeypatch.setattr("guardtui.scanners.local.scoring._TOPICS", 13)
     np.testing.assert_allclose(z_of(bench.scores, SOME), whole, atol=1e-5)
-
-
-def test_many_prompts_held_as_int8_give_the_same_but_for_rounding(
-    prompts: PromptSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(matrix, "COMPACT_FROM", 1)
-    bench = bench_of(prompts)
-    np.testing.assert_allclose(z_of(bench.scores, [TOPIC])[0], z_alone(bench, TOPIC), atol=2e-4)
 
 
 def test_the_last_topic_of_the_scanner_is_unchanged(bench: Bench) -> None:

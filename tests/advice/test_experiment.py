@@ -46,12 +46,12 @@ def play(run: Experiment, after: Bools) -> Experiment:
     return run
 
 
-def test_a_much_better_candidate_is_proven_and_the_others_are_dropped() -> None:
+def test_a_much_better_candidate_is_better_and_the_others_are_dropped() -> None:
     before = verdicts(200, 0.6, 0)
     after = np.stack([verdicts(200, 0.6, 1 + index) for index in range(9)])
     after[4] = verdicts(200, 0.95, 50)
     run = play(experiment_of(before, 9), after)
-    assert run.ending is Ending.PROVEN
+    assert run.ending is Ending.BETTER
     assert run.best == 4
     best = run.standings[4]
     assert best.gain is not None
@@ -153,7 +153,7 @@ def test_a_look_with_few_prompts_of_a_class_proves_nothing_and_drops_nobody() ->
     run = experiment_of(before, 12, counted)
     _, most = run.calls_left()
     play(run, after)
-    assert run.ending is Ending.NOT_PROVEN
+    assert run.ending is Ending.NOT_BETTER
     assert run.best is None
     assert len(run.alive) == 12
     assert run.answered == np.count_nonzero(counted) <= most
@@ -166,7 +166,7 @@ def test_without_candidates_there_is_nothing_to_ask() -> None:
 
 
 def test_a_standing_without_a_look_proves_nothing() -> None:
-    assert not Standing(answers=5).is_proven
+    assert not Standing(answers=5).is_better
 
 
 @settings(max_examples=40)
@@ -189,7 +189,7 @@ def test_the_bounds_of_several_candidates_hold_together() -> None:
     assert lows[0] < alone[0]
 
 
-def test_a_candidate_that_separates_no_better_than_chance_is_not_proven() -> None:
+def test_a_candidate_that_separates_no_better_than_chance_is_not_better() -> None:
     belongs = labels(200)
     before = np.where(belongs, verdicts(200, 0.1, 0), verdicts(200, 0.9, 1))
     after = verdicts(200, 0.5, 2)[None]

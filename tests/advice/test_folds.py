@@ -80,7 +80,7 @@ def best_of(names: list[str]) -> Choice:
     return choose
 
 
-def test_a_better_definition_is_proven_and_its_gain_is_cautious() -> None:
+def test_a_better_definition_is_better_and_its_gain_is_cautious() -> None:
     objective = answers(200, {"now": 0.6, "better": 0.9})
     gain = gain_of_choice(objective, TOPIC, lambda _: candidate("better"))
     assert gain is not None

@@ -30,7 +30,7 @@ from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.session.session import PLATEAU
 from tests.guardrails import airs_settings, engine_settings
 
-ENGINE, AIRS = engine_settings("test-1", 0.5, "shipped"), airs_settings("prod")
+ENGINE, AIRS = engine_settings("test-1", 0.5, "built-in"), airs_settings("prod")
 DECIDERS = ("decide", "add", "try", "use", "narrow", "widen", "pin", "Keep", "scan", "think again")
 
 
@@ -208,10 +208,10 @@ def test_other_guardrails_thresholds_and_prompts_are_not_compared() -> None:
 @pytest.mark.parametrize(
     ("right", "examples", "text"),
     [
-        ((40, 20), 5, "separates better; catches too much: use fewer examples"),
-        ((40, 20), 2, "separates better; catches too much: narrow the wording"),
-        ((20, 40), 4, "separates better; catches too little: add an example"),
-        ((20, 40), 5, "separates better; catches too little: widen the wording"),
+        ((40, 20), 5, "better scores, but catches too much: use fewer examples"),
+        ((40, 20), 2, "better scores, but catches too much: narrow the wording"),
+        ((20, 40), 4, "better scores, but catches too little: add an example"),
+        ((20, 40), 5, "better scores, but catches too little: widen the wording"),
     ],
 )
 def test_an_edit_that_only_moves_the_level_says_how_to_move_it_back(

@@ -174,13 +174,13 @@ def test_the_line_counts_labels_until_the_first_estimate() -> None:
 def test_the_line_names_the_labels_until_the_interval_is_narrow_and_says_enough() -> None:
     queue = LabelQueue(SCORES, [MATCHES])
     label(queue, FIRST)
-    assert queue.line.endswith(" more for ±0.08")
+    assert queue.line.endswith(" more labels for ±0.08")
     while "for ±0.08" in queue.line[20:]:
         label(queue, 5)
     assert queue.line.startswith("enough for ±0.08: coverage 0.")
-    assert queue.line.endswith(" more for ±0.05")
+    assert queue.line.endswith(" more labels for ±0.05")
     label(queue, SIZE - queue.audited)
-    assert queue.line == "enough: coverage 0.82 [0.82 – 0.82]"
+    assert queue.line == "enough: coverage 0.82 in production (0.82 to 0.82)"
 
 
 def test_the_labels_until_the_interval_is_narrow_are_predicted_without_jumps() -> None:
@@ -188,7 +188,7 @@ def test_the_labels_until_the_interval_is_narrow_are_predicted_without_jumps() -
     totals = []
     for count in (FIRST, *[5] * 12):
         label(queue, count)
-        if found := re.search(r"about (\d+) more for ±0\.08$", queue.line):
+        if found := re.search(r"about (\d+) more labels for ±0\.08$", queue.line):
             totals.append(queue.audited + int(found[1]))
     assert len(totals) > 2
     assert max(abs(after - before) for before, after in pairwise(totals)) <= 40
@@ -204,9 +204,7 @@ def test_a_change_is_estimated_after_fifteen_labels() -> None:
 def test_the_line_of_two_definitions_names_the_decision() -> None:
     queue = LabelQueue(SCORES, [MATCHES, np.arange(SIZE) < 60])
     label(queue, SIZE)
-    assert queue.line == (
-        "enough: the second definition is better: coverage +0.098 [+0.098, +0.098]"
-    )
+    assert queue.line == ("enough: your edit is better: coverage +0.098 (+0.098 to +0.098)")
 
 
 @pytest.mark.parametrize(

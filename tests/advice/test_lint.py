@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from guardtui.advice.engine_scores import EngineScores, open_scores
 from guardtui.advice.lint import lint
 from guardtui.advice.lint_advice import Advice
+from guardtui.advice.text_lint import lint_text
 from guardtui.domain.comparison import compare
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.example_prompts import normalised
@@ -166,7 +167,7 @@ def test_the_most_useful_comes_first_and_always_the_same(
 
 def test_lint_of_text_measures_nothing(prompts: PromptSet) -> None:
     topic = bad_topic(prompts)
-    assert codes(lint(topic)) == ["exclusion", "long", "languages"]
+    assert codes(lint_text(topic)) == ["exclusion", "long", "languages"]
     with_prompts = lint(topic, prompts)
     assert codes(with_prompts)[:2] == ["contradiction", "leakage"]
     assert all(item.removal is None and item.effect == "" for item in with_prompts)
@@ -236,6 +237,6 @@ def test_a_definition_that_separates_nothing_comes_first(
         first = lint(every, prompts, engine, metrics=metrics)[0]
         assert (first.code, first.brief) == ("no-effect", sign)
         assert first.line == first.message  # there is no cause to be removed
-        assert lint(every, metrics=metrics)[0] == first  # without vectors too
+        assert lint(every, prompts, metrics=metrics)[0] == first  # without vectors too
     assert "no-effect" not in codes(lint(every, prompts, metrics=Metrics(40, 40, 10, 10)))
     assert "no-effect" not in codes(lint(Topic(), prompts, metrics=Metrics(0, 50, 0, 50)))

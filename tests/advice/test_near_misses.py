@@ -56,7 +56,7 @@ def test_the_positives_of_samples_against_soup_cats_and_football_have_none(name:
 def test_the_finding_names_the_nearest_and_the_inflated_rate() -> None:
     finding = near_miss_finding(LocalScanner("static"), prompt_set(FAR))
     assert finding is not None
-    assert "none of 3 negatives comes near" in finding.message
+    assert "none of 3 prompts that do not belong comes near" in finding.message
     assert "TNR is flattered" in finding.message
     assert "“How do I make onion soup?” (0." in finding.message
     assert finding.lines == (5, 6, 7)

@@ -33,7 +33,7 @@ GAIN = Gain(0.1, 0.0, 0.2, likely=True)
 
 @pytest.fixture(scope="module")
 def shipped(prompts: PromptSet) -> Bench:
-    """Return a bench at the shipped threshold, so that a scan gives the same verdicts."""
+    """Return a bench at the built-in threshold, so that a scan gives the same verdicts."""
     return bench_of(prompts, LocalScanner("static"))
 
 
@@ -145,16 +145,16 @@ def test_it_stops_at_once(shipped: Bench) -> None:
 @pytest.mark.parametrize(
     ("separation", "coverage", "matches", "text"),
     [
-        (0.012, -0.03, 0.1, "separates better (+0.012 [−0.010, +0.026]), but catches too much on "
-         "prod: test it with two or three of its examples"),
-        (0.012, -0.03, -0.1, "separates better (+0.012 [−0.010, +0.026]), but catches too little "
-         "on prod: test it with more examples"),
-        (0.012, 0.03, 0.1, "separates better (+0.012 [−0.010, +0.026]), and 10 % more of all "
-         "prompts match on prod"),
-        (-0.002, 0.03, 0.0, "does not separate better (−0.002 [−0.010, +0.026]), but as many "
-         "prompts match on prod"),
-        (-0.002, -0.03, 0.1, "does not separate better (−0.002 [−0.010, +0.026]), and catches too "
+        (0.012, -0.03, 0.1, "better scores: separation +0.012 (−0.010 to +0.026), but catches too "
          "much on prod: test it with two or three of its examples"),
+        (0.012, -0.03, -0.1, "better scores: separation +0.012 (−0.010 to +0.026), but catches too "
+         "little on prod: test it with more examples"),
+        (0.012, 0.03, 0.1, "better scores: separation +0.012 (−0.010 to +0.026), and 10 % more of "
+         "all prompts match on prod"),
+        (-0.002, 0.03, 0.0, "no better scores: separation −0.002 (−0.010 to +0.026), but as many "
+         "prompts match on prod"),
+        (-0.002, -0.03, 0.1, "no better scores: separation −0.002 (−0.010 to +0.026), and catches "
+         "too much on prod: test it with two or three of its examples"),
     ],
 )  # fmt: skip
 def test_separation_and_the_level_of_the_guardrail_are_two_figures(
@@ -175,17 +175,18 @@ def test_separation_and_the_level_of_the_guardrail_are_two_figures(
 def test_without_a_forecast_the_level_is_the_engines() -> None:
     known = replace(worth(GAIN), separation=SeparationChange(0.012, -0.01, 0.026), level=-0.1)
     assert known.transfer_text == (
-        "separates better (+0.012 [−0.010, +0.026]); at the engine's operating point 10 % fewer of "
-        "all prompts match, yours may differ"
+        "better scores: separation +0.012 (−0.010 to +0.026); by the engine 10 % fewer of all "
+        "prompts match, by your guardrail perhaps not"
     )
-    assert replace(known, level=None).transfer_text == "separates better (+0.012 [−0.010, +0.026])"
+    scores = "better scores: separation +0.012 (−0.010 to +0.026)"
+    assert replace(known, level=None).transfer_text == scores
 
 
 def test_each_figure_names_its_guardrail() -> None:
     change = ForecastChange("prod", RateEstimate(0.02, -0.03, 0.06), 0.1)
     known = replace(worth(Gain(0.03, -0.01, 0.07, likely=True)), forecast=change)
     assert known.figures == (
-        "for the engine: likely +0.030 [−0.010, +0.070] · "
+        "for the engine: likely +0.030 (−0.010 to +0.070) · "
         "forecast of prod: +0.020 (−0.030 to +0.060)"
     )
     assert known.short_figures == "engine +0.030 · prod ≈ +0.020"
@@ -194,14 +195,13 @@ def test_each_figure_names_its_guardrail() -> None:
 @pytest.mark.parametrize(
     ("gain", "text"),
     [
-        (Gain(0.0512, 0.0121, 0.0903, likely=True), "+0.051 [+0.012, +0.090]"),
-        (Gain(0.0312, -0.0121, 0.0903, likely=True), "likely +0.031 [−0.012, +0.090]"),
+        (Gain(0.0512, 0.0121, 0.0903, likely=True), "+0.051 (+0.012 to +0.090)"),
+        (Gain(0.0312, -0.0121, 0.0903, likely=True), "likely +0.031 (−0.012 to +0.090)"),
         (Gain(0.0312, 0.0121, 0.0903, likely=False), "best guess +0.031"),
     ],
 )
 def test_a_gain_says_how_sure_it_is(gain: Gain, text: str) -> None:
     assert gain.text == text
-    assert gain.proven == (text[0] == "+")
 
 
 def test_a_guess_is_less_than_what_the_folds_gained() -> None:

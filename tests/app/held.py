@@ -64,5 +64,5 @@ class Held:
 
         monkeypatch.setattr(encoder, "encode", held)
         # One small piece of work after the other, so that an end leaves most of the rest undone.
-        monkeypatch.setattr(encoder, "chunk", 4)
+        monkeypatch.setattr(type(encoder), "chunk", 4)
         monkeypatch.setattr("guardtui.scanners.local.vectors.cores", lambda: 1)

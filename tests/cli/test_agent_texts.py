@@ -1,13 +1,11 @@
-"""What agents read: every command line of the skill and of its page, run against a sandbox."""
+"""What agents read: every command line of the skill, run against a sandbox."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -21,7 +19,7 @@ pytest.importorskip("mcp")
 from guardtui.files.topic_files import load_topic, save_topic
 from guardtui.session.topic_places import sample_folder
 
-from .conftest import ROOT, Run, leave_every_other_row
+from .conftest import Run, leave_every_other_row
 from .sandbox_server import account_variables, sandbox_server
 
 SKILL = files("guardtui.cli.agent").joinpath("SKILL.md").read_text("utf-8")
@@ -93,26 +91,3 @@ def test_every_command_line_works_in_its_place(shell: Run, folder: Path) -> None
     assert decisions == ["keep", "keep", "discard"]
     for line in re.findall(r"`(guardtui [^`]+)`", SKILL.replace("\n", " ")):
         assert shell(line).code == 0, line
-
-
-@pytest.mark.skipif(os.name == "nt", reason="the page edits with sed")
-def test_transcript_of_the_page_is_what_the_commands_print(shell: Run, folder: Path) -> None:
-    page = (ROOT / "docs/pages/agents.md").read_text("utf-8")
-    blocks = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    steps = [step for block in blocks for step in block.removeprefix("$ ").split("\n$ ")]
-    assert len(steps) > 10
-    for step in steps:
-        line, *expected = (" ".join(line.split()) for line in step.splitlines())
-        if not line.startswith("guardtui "):
-            subprocess.run(line, shell=True, cwd=folder, check=True)
-            continue
-        done = shell(line)
-        code = f"[exit code {done.code}]"
-        assert expected[-1:] == [code] if done.code else code not in expected, (line, done)
-        expected = [text for text in expected if text != code]
-        printed = [" ".join(line.split()) for line in f"{done.out}{done.err}".splitlines()]
-        for text in expected:
-            start = text.removesuffix("…")
-            assert any(
-                one.startswith(start) if start != text else one == text for one in printed
-            ), (line, text, printed)

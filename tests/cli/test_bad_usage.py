@@ -87,7 +87,7 @@ eval topic.yaml --prompts label.csv     | label.csv
 eval topic.yaml --prompts twice.csv     | twice.csv:1: two columns are called 'prompt': 1 and 2
 eval topic.yaml --prompts LONG          | LONG
 EVAL --sheet S                          | --sheet is for Excel
-EVAL --threshold abc                    | between 0 and 1, both excluded, nor shipped or fitted
+EVAL --threshold abc                    | between 0 and 1, both excluded, nor built-in or fitted
 EVAL --threshold 0                      | '0' is not a number between 0 and 1
 EVAL --threshold nan                    | 'nan' is not a number between 0 and 1
 EVAL --threshold 50%                    | '50%' is not a number between 0 and 1
@@ -117,14 +117,14 @@ EVAL -o a.json -o topic.yaml            | topic.yaml: this is an input
 EVAL -o a.json -o no/where/b.md         | no/where/b.md
 EVAL -o LONG.html                       | LONG
 EVAL -o LONG/x.html                     | LONG
-EVAL --flips                            | --flips needs a guardrail: add --guardrail NAME
-EVAL --within 0.02                      | --within and --max-calls are for --flips
-EVAL --max-calls 9                      | --within and --max-calls are for --flips
-JUDGE --flips --within 0                | --within
-JUDGE --flips --within nan              | --within
-JUDGE --flips --max-calls 0             | --max-calls
+EVAL --likely-changes                   | --likely-changes needs a guardrail: add --guardrail
+EVAL --within 0.02                      | --within and --max-calls are for --likely-changes
+EVAL --max-calls 9                      | --within and --max-calls are for --likely-changes
+JUDGE --likely-changes --within 0                | --within
+JUDGE --likely-changes --within nan              | --within
+JUDGE --likely-changes --max-calls 0             | --max-calls
 EVAL --repeat near                      | --repeat needs --epochs of at least 2
-EVAL --repeat flipped --epochs 2        | --repeat flipped needs --baseline
+EVAL --repeat changed --epochs 2        | --repeat changed needs --baseline
 EVAL --reducer mean                     | --reducer needs --epochs of at least 2
 EVAL --jobs 2 --ray                     | --jobs is for this machine alone: omit it, or --ray
 EVAL --jobs 0                           | 0 is not in the range

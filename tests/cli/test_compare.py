@@ -102,7 +102,7 @@ def test_two_reports(run: Run, reports: Path) -> None:
 def test_every_form(run: Run, reports: Path) -> None:
     table = run("compare", "a.json", "b.json")
     assert (table.code, table.err) == (0, "")
-    assert "\nThe baseline: the embedded engine " in table.out
+    assert "\nThe baseline: the engine " in table.out
     assert "\nbaseline   a.json\n" in table.out
     assert "\n  description  − Advice on filing personal income tax returns\n" in table.out
     assert "\n               + Advice on filing =income tax returns\n" in table.out

@@ -296,7 +296,7 @@ def test_a_closed_standard_output_fails_before_the_scan(
         done = shell(folder, environment, f"{rest} --prompts gone.csv >&-")
         assert (done.returncode, "standard output is closed" in done.stderr) == (2, True)
     assert shell(folder, environment, "--output out.txt >&-").returncode == 0
-    assert ", measured by the embedded engine " in (folder / "out.txt").read_text().split(".")[0]
+    assert ", measured by the engine " in (folder / "out.txt").read_text().split(".")[0]
 
 
 @pytest.mark.process

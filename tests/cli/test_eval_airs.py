@@ -224,7 +224,7 @@ def iterations(cloud: Cloud) -> list[Iteration]:
     return SessionStore(cloud.folder / "topic.yaml").iterations()
 
 
-@pytest.mark.parametrize("more", [(), ("--record",), ("--fresh",), ("--flips",)])
+@pytest.mark.parametrize("more", [(), ("--record",), ("--fresh",), ("--likely-changes",)])
 def test_a_profile_with_another_definition_is_not_scanned(
     cloud: Cloud, run: Run, more: tuple[str, ...]
 ) -> None:
@@ -480,7 +480,7 @@ def test_the_flips_are_forecast_for_exactly_this_profile(
     scanned = Scanned(folder)
     for profile, revision in (("prod", "2"), ("prod", "3"), ("preprod", "9")):
         scanned.scan("Tax", airs_settings(profile, revision, sandbox=True))
-    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--flips")
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--likely-changes")
     nobody = {"PANW_AI_SEC_API_KEY": KEY, "PANW_AI_SEC_API_ENDPOINT": "http://127.0.0.1:9"}
     home = {**nobody, "HOME": str(tmp_path), "GUARDTUI_CACHE": str(tmp_path)}
     result = run(*command, "--guardrail", "airs:prod", **home)

@@ -66,12 +66,12 @@ def test_a_report_names_the_model_and_counts_what_it_cost(
     document = json.loads(done.out)
     guardrail = document["guardrail"]
     assert (guardrail["kind"], guardrail["models"]) == ("decision", ["decide"])
-    assert (document["threshold"], document["threshold_source"]) == (0.5, "shipped")
+    assert (document["threshold"], document["threshold_source"]) == (0.5, "built-in")
     assert all(0 <= row["score"] <= 1 for row in document["results"])
     assert document["usage"]["calls"] == COUNT
     table = run(*arguments, **home)
     verdict, *_ = table.out.splitlines()
-    assert "measured by the decision model decide, threshold 0.500 (shipped), " in verdict
+    assert "measured by the decision model decide, threshold 0.500 (built-in), " in verdict
     assert "no calls" in table.err
     assert requests(service) == COUNT
 

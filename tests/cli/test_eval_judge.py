@@ -401,7 +401,7 @@ def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
 ) -> None:
     scanned = Scanned(folder)
     judge = Judge()
-    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--flips")
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--likely-changes")
     with serving(judge) as server:
         settings = settings_of(server)
         scanned.scan("Advice on income tax", settings)
@@ -413,7 +413,7 @@ def test_only_prompts_in_doubt_are_scanned_and_the_others_stay_open(
     assert 0 < len(asked) < 60
     assert f"{len(asked)} of 60 prompts may change, by the forecast of a judge: m" in result.err
     assert found["open_count"] == 60 - len(asked)
-    assert "run the command without --flips" in result.err
+    assert "run the command without --likely-changes" in result.err
     answered = {row["prompt"] for row in found["results"] if row["outcome"] != "OPEN"}
     assert answered == asked
     assert other.code == 2
@@ -424,7 +424,7 @@ def test_prompts_in_doubt_are_scanned_until_the_interval_is_narrow_enough(
     run: Run, folder: Path, home: dict[str, str]
 ) -> None:
     scanned = Scanned(folder)
-    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--flips")
+    command = ("eval", "topic.yaml", "--prompts", "tax.csv", "--likely-changes")
     judge = Judge()
     with serving(judge) as server:
         settings = settings_of(server)
@@ -448,8 +448,8 @@ def test_prompts_in_doubt_are_scanned_until_the_interval_is_narrow_enough(
     assert found["open_count"] <= 60 - check["calls"]
     assert len(set(answered)) == len(answered)
     assert "prompts are in doubt, by the forecast of a judge: m" in result.err
-    assert "run the command without --flips" in result.err
-    assert "Likely flips checked: coverage expected at " in table.out
+    assert "run the command without --likely-changes" in result.err
+    assert "Likely changes checked: coverage expected at " in table.out
     assert "the goal is reached" in table.out
 
 
@@ -485,7 +485,7 @@ def test_a_goal_of_a_check_needs_verdicts_of_the_very_judge(
     command = ("eval", "topic.yaml", "--prompts", "tax.csv")
     judge = Judge()
     with serving(judge) as server:
-        flips = (*command, *named(server), "--flips", "--within", "0.02")
+        flips = (*command, *named(server), "--likely-changes", "--within", "0.02")
         nothing = run(*flips, **home)
         scanned.scan("Tax", judge_settings("m"))
         other = run(*flips, **home)

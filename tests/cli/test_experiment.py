@@ -87,7 +87,7 @@ def fault(url: str, text: str) -> None:
     assert request(f"{url}/_sandbox/faults", {"faults": [text]})[0] == 200
 
 
-def test_the_cost_is_asked_and_a_better_wording_is_proven_kept_and_recorded(
+def test_the_cost_is_asked_and_a_better_wording_is_better_kept_and_recorded(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:
     unasked = run(*tried(service, "--set", "price-in=1"), **home)
@@ -99,7 +99,7 @@ def test_the_cost_is_asked_and_a_better_wording_is_proven_kept_and_recorded(
     assert done.code == 0, done.err
     report = json.loads(done.out)
     best = report["candidates"][report["best"]]
-    assert report["ending"] == "proven"
+    assert report["ending"] == "better"
     assert report["kept"]
     assert 0 < best["low"] < best["gain"]
     assert report["calls"] <= COUNT + report["calls_of_whole_scans"]
@@ -119,7 +119,7 @@ def test_the_cost_is_asked_and_a_better_wording_is_proven_kept_and_recorded(
     assert ": 0 to " in again.err  # the cached ones are no calls
     assert store.template(current.settings.guardrail.template)
     assert "with 0 calls" in again.out
-    assert "Proven, not kept yet" in again.out
+    assert "Better, not kept yet" in again.out
     assert "with 95% confidence for all candidates together" in again.out
 
 
@@ -160,7 +160,7 @@ def test_invalid_wordings_end_it_before_anything_is_asked(
     assert stats(service)["requests"] == 0
 
 
-def test_a_proven_candidate_is_recorded_once_and_kept_by_the_command_that_is_shown(
+def test_a_better_candidate_is_recorded_once_and_kept_by_the_command_that_is_shown(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:
     done = run(*tried(service, "--yes"), **home)

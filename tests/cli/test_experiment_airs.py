@@ -62,7 +62,7 @@ def airs(run: Run, service: str, home: dict[str, str]) -> Airs:
     return airs
 
 
-def test_a_wording_is_proven_on_the_profile_for_tests_which_is_as_before_afterwards(
+def test_a_wording_is_better_on_the_profile_for_tests_which_is_as_before_afterwards(
     airs: Airs, folder: Path
 ) -> None:
     before = airs.state()

@@ -313,7 +313,7 @@ def test_trust_holds_every_later_scan_against_its_forecast(run: Run, scanned: Sc
     assert sum(group["prompts"] for group in found["calibration"]) == 180
     assert found["engine_threshold"] is None  # fitted to each definition
     assert found["summary"].startswith(
-        f"The 95 % interval of coverage held in {overall['intervals_held']} of 3 scans"
+        f"Coverage was within its interval in {overall['intervals_held']} of 3 scans"
     )
 
 
@@ -329,8 +329,8 @@ def test_trust_as_a_table(run: Run, scanned: Scanned) -> None:
     assert [line.split()[0] for line in lines if line.startswith("#")] == ["#1", "#2", "#3", "#4"]
     assert "#4 =" in result.out
     assert "= the definition had been scanned before" in result.out
-    assert "0.0 – 0.1" in result.out
-    assert lines[1].startswith("The 95 % interval of coverage held in ")
+    assert "0.0 to 0.1" in result.out
+    assert lines[1].startswith("Coverage was within its interval in ")
 
 
 def test_trust_lists_a_scan_that_no_forecast_could_be_made_for(run: Run, scanned: Scanned) -> None:

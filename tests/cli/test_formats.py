@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -107,7 +108,7 @@ def test_no_text_is_written_into_a_binary_file_with_a_named_format(
 
 def test_the_help_names_every_format(run: Run) -> None:
     for command, left_out in (("eval", {"tsv"}), ("export", set[str]())):
-        text = " ".join(run(command, "--help").out.split())
+        text = re.sub(r"(?<=-)\s+", "", " ".join(run(command, "--help").out.split()))
         named = text.partition("Format of the report: ")[2].partition(".")[0].split(", ")
         assert set(named) == set(FORMATS) - left_out
 

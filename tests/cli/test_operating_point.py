@@ -40,7 +40,7 @@ def test_eval_fits_to_labels_enough_says_so_and_does_the_same_twice(run: Run, fo
     assert point["labels"] == 30
     assert first["threshold"] == point["threshold"]
     assert first["threshold_source"] == "fitted to 30 labels"
-    shipped = document(run, "--threshold", "shipped")
+    shipped = document(run, "--threshold", "built-in")
     assert first["metrics"]["coverage"] >= shipped["metrics"]["coverage"]
     interval = first["intervals"]["coverage"]
     assert interval["low"] < first["metrics"]["coverage"] <= interval["high"]
@@ -56,14 +56,14 @@ def test_eval_fits_to_labels_enough_says_so_and_does_the_same_twice(run: Run, fo
 
 def test_a_given_threshold_is_not_fitted(run: Run) -> None:
     assert document(run, "--threshold", "0.3")["operating_point"] is None
-    assert document(run, "--threshold", "shipped")["threshold_source"] == "shipped"
+    assert document(run, "--threshold", "built-in")["threshold_source"] == "built-in"
     fitted = document(run, "--threshold", "fitted")
     assert fitted == document(run)
     sweep = run(*EVAL, "--thresholds", "--format", "json")
     assert json.loads(sweep.out)["current"]["threshold"] == fitted["threshold"]
 
 
-@pytest.mark.parametrize("recorded", ["fitted", "shipped"])
+@pytest.mark.parametrize("recorded", ["fitted", "built-in"])
 def test_a_baseline_by_the_same_engine_is_judged_at_its_own_threshold(
     run: Run, folder: Path, recorded: str
 ) -> None:
@@ -84,17 +84,17 @@ def test_a_baseline_by_the_same_engine_is_judged_at_its_own_threshold(
     assert any("different thresholds" in caveat for caveat in by_hand["comparison"]["caveats"])
 
 
-def test_too_few_labels_have_the_shipped_threshold_and_no_fitted_one(
+def test_too_few_labels_have_the_built_in_threshold_and_no_fitted_one(
     run: Run, folder: Path
 ) -> None:
     rows = (folder / "prompts.csv").read_text("utf-8").splitlines()
     (folder / "prompts.csv").write_text("\n".join([*rows[:5], *rows[-4:], ""]), "utf-8")
     result = document(run)
-    assert (result["threshold_source"], result["operating_point"]) == ("shipped", None)
+    assert (result["threshold_source"], result["operating_point"]) == ("built-in", None)
     refused = run(*EVAL, "--threshold", "fitted")
     assert refused.code == 2
     assert "4 labelled prompts that should trigger: at least 10 are needed" in refused.err
-    assert "--threshold shipped or a number" in refused.err
+    assert "--threshold built-in or a number" in refused.err
 
 
 def test_an_audit_takes_one_threshold_or_fits_one_for_each_topic(run: Run, folder: Path) -> None:
@@ -106,7 +106,7 @@ def test_an_audit_takes_one_threshold_or_fits_one_for_each_topic(run: Run, folde
         found: dict[str, Any] = json.loads(result.out)
         return found
 
-    assert audit("--threshold", "shipped") == audit()
+    assert audit("--threshold", "built-in") == audit()
     assert audit("--threshold", "0.3")["threshold"] == 0.3
     each = audit("--threshold", "fitted")
     assert each["threshold"] is None

@@ -40,7 +40,7 @@ def session(folder: Path) -> SessionStore:
         )
         evaluation = Evaluation(
             topic.model_copy(update={"description": "x" * (number + 1)}),
-            engine_settings("1", 0.5, "shipped"),
+            engine_settings("1", 0.5, "built-in"),
             prompts.fingerprint,
             prompts.keys,
             prompts.expected,

@@ -48,7 +48,7 @@ def test_the_search_proposes_and_leaves_the_topic_alone(run: Run, sample: Path) 
     result = run(*QUICK)
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
-    assert lines[0].startswith("Measured by the embedded engine (a stand-in for the real gua")
+    assert lines[0].startswith("Measured by the engine (a quick stand-in for your gua")
     assert "prompts: all prompts, without the definition's own examples" in lines[1]
     assert "proposals, the greatest gain first" in lines
     place = lines.index("first proposal")
@@ -174,7 +174,7 @@ def test_five_prompts_are_too_few(run: Run, sample: Path) -> None:
 def test_a_definition_that_exceeds_a_limit_is_reported(run: Run, sample: Path) -> None:
     broken = POOR.replace("  - When is my tax return due?\n", "")
     (sample / "topic.yaml").write_text(broken, "utf-8")
-    result = run(*SINGLE, "--threshold", "shipped", "--format", "json")
+    result = run(*SINGLE, "--threshold", "built-in", "--format", "json")
     assert result.code == 0
     assert "1 example: at least 2 are needed: only edits that fix it are tried" in result.err
     proposals = json.loads(result.out)["proposals"]

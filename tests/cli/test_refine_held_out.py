@@ -47,7 +47,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def refine(prompts: str, *arguments: str) -> tuple[int, str, str]:
     given = ["topic.yaml", "--prompts", prompts, "--set", "encoder=static", "--time", "10s"]
-    given += ["--threshold", "shipped"]
+    given += ["--threshold", "built-in"]
     result = CliRunner().invoke(command, [*given, *arguments], standalone_mode=False)
     assert result.exception is None, result.exception
     return int(result.return_value), result.stdout, result.stderr

@@ -16,7 +16,7 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Outcome, Triggered, Verdicts
 from tests.guardrails import engine_settings
 
-SETTINGS = engine_settings("test-1", 0.5, "shipped")
+SETTINGS = engine_settings("test-1", 0.5, "built-in")
 
 rows = st.dictionaries(
     st.integers(0, 30), st.tuples(st.booleans(), st.sampled_from([-2, -1, 0, 1])), max_size=25
@@ -119,12 +119,12 @@ def test_a_difference_that_may_be_chance_is_called_so() -> None:
     assert result.sentence == "coverage cannot be compared: 3 fixes, 1 regression"
     negative = dict.fromkeys(range(20, 40), (False, 0))
     result = compare(evaluation(old | negative), evaluation(new | negative))
-    assert result.describe("#1").startswith("no demonstrable change against #1: coverage +0.100 [−")
+    assert result.describe("#1").startswith("no demonstrable change against #1: coverage +0.100 (−")
     clear = compare(
         evaluation(dict.fromkeys(range(20), (True, 0)) | negative),
         evaluation(dict.fromkeys(range(20), (True, 1)) | negative),
     )
-    assert clear.sentence.startswith("better: coverage +1.000 [+")
+    assert clear.sentence.startswith("better: coverage +1.000 (+")
 
 
 def test_the_sentence_says_of_which_prompts_it_is_where_verdicts_are_missing() -> None:
@@ -145,7 +145,7 @@ def test_another_intent_is_no_comparison_of_coverage() -> None:
 def test_incomparable_evaluations_have_caveats() -> None:
     table = {1: (True, 1), 2: (False, 0)}
     moved = engine_settings("test-1", 0.6, "by hand")
-    other = engine_settings("test-2", 0.5, "shipped")
+    other = engine_settings("test-2", 0.5, "built-in")
     assert compare(evaluation(table), evaluation(table)).caveats == ()
     assert (
         "different thresholds: 0.500 then, 0.600 now"
@@ -173,6 +173,6 @@ def test_separation_is_judged_where_no_change_of_coverage_is_shown() -> None:
         for scores in (near, far)
     )
     gained, lost, same = compare(plain, better), compare(better, plain), compare(plain, plain)
-    assert (gained.separates, lost.separates) == ("separates better", "separates worse")
-    assert gained.sentence.startswith("no verdicts changed; but separates better: +0.")
+    assert (gained.separates, lost.separates) == ("better scores", "worse scores")
+    assert gained.sentence.startswith("no verdicts changed; but better scores: separation +0.")
     assert (same.separates, same.sentence) == ("", "no verdicts changed")

@@ -27,14 +27,14 @@ from tests.guardrails import airs_settings, decision_settings, engine_settings, 
     ("settings", "sentence", "label"),
     [
         (
-            ScannerSettings(Guardrail(ENGINE, encoder="pair", version="2a"), 0.62, "shipped"),
-            "Measured by the embedded engine (a stand-in for the real guardrail), version pair-2a, "
-            "threshold 0.620 (shipped).",
+            ScannerSettings(Guardrail(ENGINE, encoder="pair", version="2a"), 0.62, "built-in"),
+            "Measured by the engine (a quick stand-in for your guardrail), version pair-2a, "
+            "threshold 0.620 (built-in).",
             "engine (stand-in)",
         ),
         (
             engine_settings("aa", 0.5, companions=(Companion("Pay", Intent.ALLOW, "1a2b"),)),
-            "Measured by the embedded engine (a stand-in for the real guardrail), version "
+            "Measured by the engine (a quick stand-in for your guardrail), version "
             "static-aa, threshold 0.500, together with Pay (allow, 1a2b).",
             "engine (stand-in)",
         ),

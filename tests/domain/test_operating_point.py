@@ -27,14 +27,14 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from tests.guardrails import airs_settings, engine_settings
 
-SHIPPED = 0.5
+BUILT_IN = 0.5
 
 
 def evaluation(
     scores: NDArray[np.float32],
     expected: NDArray[np.bool_],
-    threshold: float = SHIPPED,
-    source: str = "shipped",
+    threshold: float = BUILT_IN,
+    source: str = "built-in",
     intent: Intent = Intent.BLOCK,
     keys: NDArray[np.uint64] | None = None,
 ) -> Evaluation:
@@ -98,7 +98,7 @@ def half_a_prompt(shipped: Evaluation) -> float:
 def test_a_fit_is_within_half_a_prompt_of_any_threshold_on_the_labels_it_was_fitted_to(
     shipped: Evaluation, other: float
 ) -> None:
-    fit = fit_threshold(shipped, SHIPPED)
+    fit = fit_threshold(shipped, BUILT_IN)
     best = coverage(fitted(shipped, fit))
     assert best == fit.coverage
     best += half_a_prompt(shipped)
@@ -116,7 +116,7 @@ def test_the_order_of_the_rows_does_not_matter(shipped: Evaluation, seed: int) -
         intent=shipped.topic.intent,
         keys=shipped.keys[order],
     )
-    assert fit_threshold(moved, SHIPPED) == fit_threshold(shipped, SHIPPED)
+    assert fit_threshold(moved, BUILT_IN) == fit_threshold(shipped, BUILT_IN)
 
 
 @given(labelled())
@@ -127,7 +127,7 @@ def test_a_monotone_transformation_of_the_scores_moves_coverage_by_half_a_prompt
     _, rank = np.unique(shipped.verdicts.score, return_inverse=True)
     scores = ((rank + 1) / (len(rank) + 2)).astype(np.float32)
     moved = evaluation(scores, shipped.expected, intent=shipped.topic.intent)
-    one, other = fit_threshold(shipped, SHIPPED), fit_threshold(moved, SHIPPED)
+    one, other = fit_threshold(shipped, BUILT_IN), fit_threshold(moved, BUILT_IN)
     assert other.coverage == pytest.approx(one.coverage, abs=half_a_prompt(shipped))
 
 
@@ -135,17 +135,17 @@ def test_a_single_label_between_the_classes_does_not_draw_the_fit_to_its_side() 
     expected = np.arange(30) < 10
     scores = np.where(expected, 0.6, 0.2).astype(np.float32)
     scores[10] = 0.55
-    fit = fit_threshold(evaluation(scores, expected), SHIPPED)
+    fit = fit_threshold(evaluation(scores, expected), BUILT_IN)
     # One of twenty is half of one of ten: the middle from 0.2 to 0.6, not that above 0.55.
     assert (fit.threshold, fit.coverage) == (0.4, 0.95)
     scores[11] = 0.54
-    fit = fit_threshold(evaluation(scores, expected), SHIPPED)
+    fit = fit_threshold(evaluation(scores, expected), BUILT_IN)
     assert (fit.threshold, fit.coverage) == (0.57, 1.0)
 
 
 @given(labelled())
 def test_the_interval_of_a_fit_is_for_new_prompts(shipped: Evaluation) -> None:
-    fit = fit_threshold(shipped, SHIPPED)
+    fit = fit_threshold(shipped, BUILT_IN)
     evaluated = fitted(shipped, fit)
     new = fit.interval
     assert new is not None
@@ -155,7 +155,7 @@ def test_the_interval_of_a_fit_is_for_new_prompts(shipped: Evaluation) -> None:
 
 
 def separated(count: int = 60, at: float = 0.9, seed: int = 2) -> Evaluation:
-    """Classes that a threshold of about `at` tells apart, evaluated at the shipped one."""
+    """Classes that a threshold of about `at` tells apart, evaluated at the built-in one."""
     random = np.random.default_rng(seed)
     expected = np.arange(count) % 2 == 0
     scores = np.where(expected, at + 0.05, at - 0.05) + random.normal(size=count) * 0.03
@@ -165,21 +165,21 @@ def separated(count: int = 60, at: float = 0.9, seed: int = 2) -> Evaluation:
 def test_fewer_than_ten_labels_of_a_class_are_not_fitted() -> None:
     few = evaluation(np.linspace(0, 1, 40).astype(np.float32), np.arange(40) >= 31)
     with pytest.raises(ValueError, match=r"9 labelled prompts that should trigger.*at least 10"):
-        fit_threshold(few, SHIPPED)
+        fit_threshold(few, BUILT_IN)
     allow = replace(few, topic=few.topic.model_copy(update={"intent": Intent.ALLOW}))
     with pytest.raises(ValueError, match="that should not trigger"):
-        fit_threshold(allow, SHIPPED)
-    assert fit_threshold(few, SHIPPED, least=3).labels == 40
-    assert own_fit(at_threshold(few, 0.8, "fitted to 40 labels"), SHIPPED) is None
+        fit_threshold(allow, BUILT_IN)
+    assert fit_threshold(few, BUILT_IN, least=3).labels == 40
+    assert own_fit(at_threshold(few, 0.8, "fitted to 40 labels"), BUILT_IN) is None
 
 
 def test_prompts_without_a_score_have_no_part_in_a_fit() -> None:
     shipped = separated()
     scores = shipped.verdicts.score.copy()
     scores[:4] = np.nan
-    fit = fit_threshold(evaluation(scores, shipped.expected), SHIPPED)
+    fit = fit_threshold(evaluation(scores, shipped.expected), BUILT_IN)
     assert fit == replace(
-        fit_threshold(evaluation(scores[4:], shipped.expected[4:], keys=shipped.keys[4:]), SHIPPED)
+        fit_threshold(evaluation(scores[4:], shipped.expected[4:], keys=shipped.keys[4:]), BUILT_IN)
     )
 
 
@@ -190,9 +190,9 @@ def test_prompts_without_a_score_have_no_part_in_a_fit() -> None:
 def test_a_baseline_is_judged_at_its_own_best_threshold_whatever_it_was_recorded_at(
     shipped: Evaluation, other: Evaluation, recorded: float
 ) -> None:
-    fit = fit_threshold(shipped, SHIPPED)
-    current = fitted(other, fit_threshold(other, SHIPPED))
-    for source in ("shipped", "fitted to 99 labels"):
+    fit = fit_threshold(shipped, BUILT_IN)
+    current = fitted(other, fit_threshold(other, BUILT_IN))
+    for source in ("built-in", "fitted to 99 labels"):
         judged = judged_alike(at_threshold(shipped, recorded, source), current.settings)
         assert coverage(judged) == fit.coverage
         assert as_rule(judged.settings) == as_rule(current.settings) or coverage(judged) == (
@@ -202,7 +202,7 @@ def test_a_baseline_is_judged_at_its_own_best_threshold_whatever_it_was_recorded
 
 def test_a_baseline_stays_where_the_current_threshold_is_not_fitted_or_its_own_is_by_hand() -> None:
     shipped = separated()
-    current = fitted(shipped, fit_threshold(shipped, SHIPPED))
+    current = fitted(shipped, fit_threshold(shipped, BUILT_IN))
     by_hand = at_threshold(shipped, 0.9, "by hand")
     assert judged_alike(by_hand, current.settings) is by_hand
     assert judged_alike(shipped, by_hand.settings) is shipped
@@ -212,35 +212,35 @@ def test_a_baseline_stays_where_the_current_threshold_is_not_fitted_or_its_own_i
 
 def test_verdicts_of_others_and_of_other_engines_are_not_judged_again() -> None:
     shipped = separated()
-    current = fitted(shipped, fit_threshold(shipped, SHIPPED)).settings
+    current = fitted(shipped, fit_threshold(shipped, BUILT_IN)).settings
     verdicts = replace(shipped.verdicts, triggered=1 - shipped.verdicts.triggered)
     joint = replace(shipped, verdicts=verdicts)  # other topics of a profile stop prompts too
     remote = replace(shipped, settings=airs_settings("prod"))
-    older = replace(shipped, settings=engine_settings("engine-0", 0.5, "shipped"))
+    older = replace(shipped, settings=engine_settings("engine-0", 0.5, "built-in"))
     for recorded in (joint, remote, older):
         assert judged_alike(recorded, current) is recorded
 
 
 def test_a_baseline_is_fitted_to_the_labels_of_now_on_the_shared_prompts() -> None:
     shipped = separated()
-    current = fitted(shipped, fit_threshold(shipped, SHIPPED)).settings
+    current = fitted(shipped, fit_threshold(shipped, BUILT_IN)).settings
     shared = np.ones(len(shipped.keys), np.bool_)
     shared[:4] = False
     labels = shipped.expected.copy()
     labels[5] = ~labels[5]
     judged = judged_alike(shipped, current, labels, shared)
     part = evaluation(shipped.verdicts.score[4:], labels[4:], keys=shipped.keys[4:])
-    assert judged.settings.threshold == fit_threshold(part, SHIPPED).threshold
+    assert judged.settings.threshold == fit_threshold(part, BUILT_IN).threshold
     none = np.zeros(len(shipped.keys), np.bool_)
     assert judged_alike(shipped, current, labels, none) is shipped  # too few to fit to
 
 
 def test_the_fit_behind_a_threshold_is_known_only_for_an_own_one() -> None:
     shipped = separated()
-    fit = fit_threshold(shipped, SHIPPED)
-    assert own_fit(fitted(shipped, fit), SHIPPED) == fit
-    assert own_fit(shipped, SHIPPED) is None
-    assert own_fit(at_threshold(shipped, 0.123, fit.source), SHIPPED) is None
+    fit = fit_threshold(shipped, BUILT_IN)
+    assert own_fit(fitted(shipped, fit), BUILT_IN) == fit
+    assert own_fit(shipped, BUILT_IN) is None
+    assert own_fit(at_threshold(shipped, 0.123, fit.source), BUILT_IN) is None
 
 
 def test_separation_is_the_area_whatever_threshold_and_intent() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guardtui.domain.findings import Finding
 from guardtui.domain.prompts import (
-    Finding,
     PromptSet,
     PromptSetError,
     build_prompt_set,

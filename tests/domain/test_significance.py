@@ -216,12 +216,12 @@ SLIGHT = Significance(1, 2, 200, Pairs((70, 0, 1, 29), (90, 2, 0, 8)))
 @pytest.mark.parametrize(
     ("found", "difference", "sentence"),
     [
-        (GAIN, "better", "better: coverage +0.300 [+0.192, +0.389], 30 fixes, 0 regressions"),
-        (LOSS, "worse", "worse: coverage −0.300 [−0.402, −0.202], 0 fixes, 30 regressions"),
+        (GAIN, "better", "better: coverage +0.300 (+0.192 to +0.389), 30 fixes, 0 regressions"),
+        (LOSS, "worse", "worse: coverage −0.300 (−0.402 to −0.202), 0 fixes, 30 regressions"),
         (
             SLIGHT,
             "no demonstrable change",
-            "no demonstrable change: coverage +0.010 [−0.029, +0.039], 1 fix, 2 regressions",
+            "no demonstrable change: coverage +0.010 (−0.029 to +0.039), 1 fix, 2 regressions",
         ),
         (
             Significance(0, 0, 100, Pairs((40, 0, 0, 10), (40, 0, 0, 10))),
@@ -249,10 +249,10 @@ def test_one_sentence_about_coverage_says_what_a_comparison_shows(
 
 def test_the_sentence_names_the_other_evaluation_and_the_prompts() -> None:
     assert GAIN.describe("iteration 2", "on 200 held-out prompts").startswith(
-        "better than iteration 2 on 200 held-out prompts: coverage +0.300 ["
+        "better than iteration 2 on 200 held-out prompts: coverage +0.300 ("
     )
     assert SLIGHT.describe("iteration 2").startswith(
-        "no demonstrable change against iteration 2: coverage +0.010 ["
+        "no demonstrable change against iteration 2: coverage +0.010 ("
     )
 
 
@@ -278,7 +278,7 @@ def test_bounds_beside_0_have_the_decimals_to_show_it() -> None:
     of_many = Significance(
         400, 0, 2_000_000, Pairs((500_000, 0, 400, 499_600), (900_000, 0, 0, 100_000))
     )
-    assert of_many.sentence.startswith("better: coverage +0.00040 [+0.00036, +0.00044], ")
+    assert of_many.sentence.startswith("better: coverage +0.00040 (+0.00036 to +0.00044), ")
 
 
 def test_significant_change_needs_no_more_prompts() -> None:

@@ -1,4 +1,4 @@
-"""Intervals and tests against scipy.stats, which the package itself is too hurried to import."""
+"""Intervals and tests against scipy.stats."""
 
 from __future__ import annotations
 

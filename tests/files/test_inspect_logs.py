@@ -278,6 +278,7 @@ def test_log_is_rejected_as_prompt_set_with_a_remedy() -> None:
         parse_prompts(EVAL, as_zip(members(SAMPLES)))
 
 
+@pytest.mark.exhaustive  # another implementation, which takes seconds to import
 def test_inspect_ai_output_is_read(tmp_path: Path) -> None:
     pytest.importorskip("inspect_ai", minversion="0.3.285")
     from inspect_ai.log import read_eval_log, write_eval_log

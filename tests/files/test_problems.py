@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from guardtui.config import ConfigError
-from guardtui.domain.prompts import Finding, PromptSetError, Severity
+from guardtui.domain.findings import Finding, Severity
+from guardtui.domain.prompts import PromptSetError
 from guardtui.files.problems import ContentError, FileError
 from guardtui.files.prompt_edits import PromptsChangedError
 from guardtui.files.topic_files import ChangedOnDiskError, GoneFromDiskError

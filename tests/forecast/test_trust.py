@@ -111,7 +111,7 @@ def test_the_interval_and_the_direction_are_told_from_the_figures(reader: Engine
     known = [check.direction for check in trust.checks if check.direction is not None]
     assert trust.directions == (sum(known), len(known))
     assert trust.intervals == (sum(check.inside or False for check in trust.checks), 4)
-    assert f"held in {trust.intervals[0]} of 4 scans" in trust.summary
+    assert f"within its interval in {trust.intervals[0]} of 4 scans" in trust.summary
 
 
 def test_coverage_that_did_not_move_has_no_direction(reader: EngineReader) -> None:

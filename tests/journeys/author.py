@@ -100,7 +100,7 @@ class Author(Story):
         *,
         size: tuple[int, int] = (120, 40),
         remote: RemoteOptions = NO_SERVICE,
-        threshold: float | str | None = "shipped",
+        threshold: float | str | None = "built-in",
     ) -> None:
         """Open `name`.yaml of the folder in a new app; one that is open is closed."""
         await self.ends()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import Result, run_here
 
-ENGINE = ("--set", "encoder=static", "--threshold", "shipped")
+ENGINE = ("--set", "encoder=static", "--threshold", "built-in")
 """Options with which a command measures what the author's screen shows."""
 
 

@@ -176,7 +176,8 @@ async def test_five_iterations_by_command_are_the_history_of_the_app_without_a_c
     write(path, load_topic(path).topic.model_copy(update={"description": OWN}))
     shell.runs("topics", "apply", "tax-advice.yaml", "--yes").exits(0)
     before = cloud.calls
-    shell.runs("eval", "tax-advice.yaml", *prompts, "--guardrail", "airs", "--flips").exits(3)
+    changes = ("--guardrail", "airs", "--likely-changes")
+    shell.runs("eval", "tax-advice.yaml", *prompts, *changes).exits(3)
     assert 0 < (cloud.calls - before)["sync"] < PROMPTS / 2
 
 
@@ -184,7 +185,7 @@ async def test_five_iterations_by_command_are_the_history_of_the_app_without_a_c
     "guardrail",
     [
         ("--guardrail", "decision:{url}/v1#decide"),
-        ("--record", "--set", "encoder=static", "--threshold", "shipped"),
+        ("--record", "--set", "encoder=static", "--threshold", "built-in"),
     ],
     ids=["decision model", "engine"],
 )

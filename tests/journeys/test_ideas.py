@@ -37,7 +37,7 @@ async def test_a_search_by_command_writes_a_better_topic_that_the_app_opens(
         "refine",
         "tax-advice.yaml",
         *("--prompts", "tax-advice.csv", "--set", "encoder=static", "--single"),
-        *("--write-topic", "better.yaml", "--threshold", "shipped"),
+        *("--write-topic", "better.yaml", "--threshold", "built-in"),
     ).exits(0).prints("Replace example 3")
     (author.folder / "better.csv").write_bytes((author.folder / "tax-advice.csv").read_bytes())
     await author.opens("better").sees("coverage").sees_better_than(0.41)

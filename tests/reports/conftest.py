@@ -66,7 +66,7 @@ def evaluation_of(
     )
     return Evaluation(
         topic=topic,
-        settings=engine_settings("1", 0.5, "shipped"),
+        settings=engine_settings("1", 0.5, "built-in"),
         prompt_set=prompts.fingerprint,
         keys=prompts.keys[:count],
         expected=prompts.expected[:count],

@@ -51,7 +51,7 @@ def report(prompts: list[str], name: str = "Tax", note: str = "") -> AuditReport
     stopped[-1] = -1
     errors = {count - 1: note or "failed"}
     evaluation = ProfileEvaluation(prompts, members, False, stopped, errors, {0: note})
-    settings_ = engine_settings(f"engine {name}", 0.5, "shipped")
+    settings_ = engine_settings(f"engine {name}", 0.5, "built-in")
     return AuditReport(evaluation, settings_, f"profile {name}", (note,) if note else ())
 
 

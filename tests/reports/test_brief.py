@@ -64,7 +64,7 @@ def evaluated(
     verdicts = Verdicts(triggered, scores, np.arange(count, dtype=np.int16) % 6)
     return Evaluation(
         Topic(name=name),
-        airs_settings("prod") if score is None else engine_settings("1", 0.5, "shipped"),
+        airs_settings("prod") if score is None else engine_settings("1", 0.5, "built-in"),
         prompts.fingerprint,
         prompts.keys,
         prompts.expected,

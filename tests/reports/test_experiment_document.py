@@ -26,7 +26,7 @@ def report(ending: Ending | None, stopped: str = "") -> ExperimentReport:
 def test_the_error_of_a_service_is_inert(format_name: str) -> None:
     text = report(None, FAILED).render(format_name)
     assert "Not completed: " in text
-    assert "Nothing proven" not in text
+    assert "None shown to be better" not in text
     assert "\x1b" not in text
     if format_name == "md":
         assert "## Not completed" in text
@@ -35,7 +35,7 @@ def test_the_error_of_a_service_is_inert(format_name: str) -> None:
 
 
 def test_an_end_without_proof_says_so() -> None:
-    ending = next(one for one in Ending if one.name != "PROVEN")
+    ending = next(one for one in Ending if one.name != "BETTER")
     text = report(ending).render("md")
-    assert "## Nothing proven" in text
+    assert "## None shown to be better" in text
     assert f"{str(ending)[1:]}." in text

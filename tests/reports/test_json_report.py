@@ -43,7 +43,7 @@ def test_says_what_the_other_tool_does_not(report: ReportInput) -> None:
     assert (comparison["regressions"], comparison["fixes"], comparison["no_verdict"]) == (1, 1, 1)
     assert comparison["p_value"] == 1.0
     assert comparison["baseline_iteration"] == 0
-    assert document["threshold_source"] == "shipped"
+    assert document["threshold_source"] == "built-in"
     assert document["topic_fingerprint"] == report.topic.fingerprint
     assert document["prompt_set_fingerprint"] == report.evaluation.prompt_set
     assert [one["decision"] for one in document["iterations"]] == ["keep", "discard"]

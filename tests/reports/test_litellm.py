@@ -49,13 +49,13 @@ def written(given: ReportInput) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def test_question_threshold_and_model_are_those_that_were_measured() -> None:
-    params, check = written(report(decided(DecisionTemplate.shipped().id)))
+    params, check = written(report(decided(DecisionTemplate.built_in().id)))
     assert params["guardrail"] == "decision_model"
     assert params["mode"] == "pre_call"
     assert params["decision_model"] == "decide-1"
     assert check == {
         "name": TOPIC.name,
-        "instructions": DecisionTemplate.shipped().filled(TOPIC).whole,
+        "instructions": DecisionTemplate.built_in().filled(TOPIC).whole,
         "action": "block",
         "threshold": 0.35,
     }
@@ -70,7 +70,7 @@ def test_the_question_of_an_own_template_is_the_one_that_was_asked() -> None:
 
 
 def test_without_a_decision_model_it_says_what_is_missing() -> None:
-    given = report(engine_settings("1", 0.5, "shipped"))
+    given = report(engine_settings("1", 0.5, "built-in"))
     text = load_writer("litellm")(given)
     assert "# Not measured by a decision model" in text
     params, check = written(given)
@@ -81,4 +81,4 @@ def test_without_a_decision_model_it_says_what_is_missing() -> None:
 def test_an_allow_topic_cannot_be_written() -> None:
     allowed = TOPIC.model_copy(update={"intent": Intent.ALLOW})
     with pytest.raises(ReportError, match="cannot hold an allow topic"):
-        written(report(decided(DecisionTemplate.shipped().id), allowed))
+        written(report(decided(DecisionTemplate.built_in().id), allowed))

@@ -53,8 +53,8 @@ def test_a_comparison_says_it_of_both(report: ReportInput, scanned: ReportInput,
     engine = RecordedEvaluation("a", report.evaluation)
     write = load_writer(form)
     both = write(compared_report(engine, engine))
-    assert "measured by the embedded engine (a stand-in for the real guardrail)" in both
+    assert "measured by the engine (a quick stand-in for your guardrail)" in both
     assert "The baseline: the embedded" not in both
     mixed = write(compared_report(engine, RecordedEvaluation("b", scanned.evaluation)))
     assert "measured by AIRS, profile " in mixed
-    assert "The baseline: the embedded engine (a stand-in for the real guardrail)" in mixed
+    assert "The baseline: the engine (a quick stand-in for your guardrail)" in mixed

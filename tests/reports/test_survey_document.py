@@ -10,12 +10,11 @@ import polars as pl
 from guardtui.advice.duplicates import Duplicates, PromptPair
 from guardtui.advice.prompt_set import LabelSuggestion, Survey
 from guardtui.domain.prompts import build_prompt_set
-from guardtui.reports.formats import render
 from guardtui.reports.survey_document import (
     NearDuplicates,
     SurveyedPrompt,
     labels_next,
-    survey_document,
+    survey_table,
 )
 
 COUNT = 50
@@ -41,21 +40,15 @@ def survey(pairs: int, total: int, spots: int, *, among: int = COUNT, exact: boo
     return Survey(prompts, cast("Any", None), duplicates, suggestions)
 
 
-def text_of(found: Survey) -> str:
-    document = survey_document(found)
-    assert document is not None
-    return render(document, "table")
-
-
-def test_a_survey_without_findings_has_no_document() -> None:
-    assert survey_document(survey(0, 0, 0)) is None
+def test_a_survey_without_findings_has_no_text() -> None:
+    assert survey_table(survey(0, 0, 0)) == ""
 
 
 def test_lists_are_cut_and_counted_and_prompts_are_inert() -> None:
-    text = text_of(survey(30, 40, 5))
+    text = survey_table(survey(30, 40, 5))
     assert "40 pairs, 1 with contradicting labels." in text
-    assert text.count("cosine 0.950") == 20
-    assert "contradicting labels, cosine 0.950" in text
+    assert text.count("similarity 0.950") == 20
+    assert "contradicting labels, similarity 0.950" in text
     assert "… and 20 more pairs." in text
     assert text.count("  prompts like these (") == 3
     assert "prompts like these (0.500); few labels nearby are false" in text
@@ -64,10 +57,10 @@ def test_lists_are_cut_and_counted_and_prompts_are_inert() -> None:
 
 
 def test_a_text_has_only_what_was_found_and_says_what_was_compared() -> None:
-    assert "Near-duplicates" not in text_of(survey(0, 0, 1))
-    assert "label next" not in text_of(survey(1, 1, 0))
-    assert "Compared: 20 of 50 prompts." in text_of(survey(1, 1, 0, among=20, exact=False))
-    assert "some pairs may be missed" in text_of(survey(1, 1, 0, exact=False))
+    assert "Near-duplicates" not in survey_table(survey(0, 0, 1))
+    assert "label next" not in survey_table(survey(1, 1, 0))
+    assert "Compared: 20 of 50 prompts." in survey_table(survey(1, 1, 0, among=20, exact=False))
+    assert "some pairs may be missed" in survey_table(survey(1, 1, 0, exact=False))
 
 
 def test_json_has_every_pair_and_suggestion_with_lines_of_the_file() -> None:

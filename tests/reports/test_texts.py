@@ -136,7 +136,7 @@ def test_a_code_span_holds_any_text(text: str) -> None:
 
 def test_markdown_tells_everything(report: ReportInput) -> None:
     text = write_markdown(report)
-    assert re.search(r"\| coverage \| 0\.500 \| 0\.\d+ – 0\.\d+ \| −0\.100 \|", text)
+    assert re.search(r"\| coverage \| 0\.500 \| 0\.\d+ to 0\.\d+ \| −0\.100 \|", text)
     assert "change against the baseline (iteration 0) among 7 prompts with a verdict in bo" in text
     assert (
         "| 1 | ✗ discard | 0.500 | 0.500 | 0.667 | 0.571 | `engine (stand-in)` | "
@@ -166,7 +166,7 @@ def test_undefined_is_not_zero(undefined_report: ReportInput) -> None:
 def test_table_is_inert_and_complete(report: ReportInput) -> None:
     text = write_table(report)
     assert not CONTROL.search(text)
-    assert re.search(r"^coverage +0\.500  0\.\d+ – 0\.\d+  −0\.100  ", text, re.MULTILINE)
+    assert re.search(r"^coverage +0\.500  0\.\d+ to 0\.\d+  −0\.100  ", text, re.MULTILINE)
     assert "TP 2, FN 2, FP 1, TN 2, no verdict 1." in text
     assert report.comparison is not None
     assert f"N{report.comparison.describe('the baseline (iteration 0)')[1:]}.\n" in text
@@ -251,8 +251,8 @@ def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
     )
     lead = text.split("\n\n", 2)[1]
     assert re.search(
-        r"missed and 1 of 3 wrongly stopped, measured by the embedded engine \(a stand-in for the "
-        r"real guardrail\)\. Coverage is 0\.500 \(95 % interval 0\.\d+ – 0\.\d+\)\. No "
+        r"missed and 1 of 3 wrongly stopped, measured by the engine \(a quick stand-in for "
+        r"your guardrail\)\. Coverage is 0\.500 \(0\.\d+ to 0\.\d+ on new prompts\)\. No "
         r"demonstrable change against the baseline \(iteration 0\) among 7 prompts with a verdict "
         r"in both: coverage ",
         lead,
@@ -266,7 +266,7 @@ def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
     end = text.partition("## Provenance")[2]
     assert report.topic.fingerprint in end
     assert report.evaluation.prompt_set in end
-    assert "static-1`, threshold 0.500 (`shipped`)\n" in text
+    assert "static-1`, threshold 0.500 (`built-in`)\n" in text
     assert "Coverage is n/a." in write_markdown(undefined_report)
 
 

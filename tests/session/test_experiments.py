@@ -94,7 +94,7 @@ def test_the_newest_unfinished_one_of_definition_guardrail_and_prompts_is_found(
     found = log.unfinished(TOPIC, answered, "p")
     assert found is not None
     assert found.number == newest.number
-    log.end(newest, "PROVEN")
+    log.end(newest, "BETTER")
     log.keep(newest, 2)
     assert log.experiments()[1].kept == 2
     first = log.unfinished(TOPIC, GUARDRAIL, "p")

@@ -62,7 +62,7 @@ ROWS = (
     (
         r'{"name": "local", "identity": "static-cc1ebaf0", "threshold": 0.5, '
         r'"threshold_source": "shipped", "revision": ""}',
-        ScannerSettings(STATIC, 0.5, "shipped"),
+        ScannerSettings(STATIC, 0.5, "built-in"),
     ),
     (
         r'{"name": "local", "identity": "static-cc1ebaf0, together with Legal (block, 48e0ccae), '
@@ -71,7 +71,7 @@ ROWS = (
         ScannerSettings(
             Guardrail(ENGINE, encoder="static", version="cc1ebaf0", companions=(LEGAL, PAY)),
             0.5,
-            "shipped",
+            "built-in",
         ),
     ),
     (
@@ -129,7 +129,7 @@ ROWS = (
                 template="db045588",
             ),
             0.5,
-            "shipped",
+            "built-in",
             "addresses 757c2b43",
         ),
     ),

@@ -18,7 +18,7 @@ from guardtui.session.session import Decision, Session
 from tests.guardrails import airs_settings, engine_settings
 from tests.session.test_session import TOPIC, record
 
-ENGINE = engine_settings("1", 0.5, "shipped")
+ENGINE = engine_settings("1", 0.5, "built-in")
 
 
 def described(text: str) -> Topic:

@@ -223,7 +223,7 @@ PANEL = judge_settings("m1", "m2", "m3", "m4", "m5")
         ([airs_settings("prod"), airs_settings("preprod")], ["AIRS", "AIRS"]),
         (
             [engine_settings("1"), engine_settings("2"), airs_settings("prod", sandbox=True)],
-            ["the embedded engine"] * 3,
+            ["the engine"] * 3,
         ),
         (
             [decision_settings("m"), decision_settings("n")],

@@ -65,7 +65,7 @@ def answered(prompts: PromptSet, triggered: set[int]) -> Evaluation:
     count = len(prompts)
     answers = np.array([row in triggered for row in range(count)], np.int8)
     verdicts = Verdicts(answers, np.zeros(count, np.float32), np.zeros(count, np.int16))
-    settings = engine_settings("test", 0.5, "shipped")
+    settings = engine_settings("test", 0.5, "built-in")
     return Evaluation(
         TOPIC, settings, prompts.fingerprint, prompts.keys, prompts.expected, verdicts
     )

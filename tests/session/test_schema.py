@@ -22,6 +22,7 @@ WAYS = [{"revision": 3, "undo": {"place": "1"}}, {"revision": 5}]
 PLAIN = {
     "encoder": "static",
     "threshold": 0.25,
+    "threshold_source": "shipped",
     "airs": {"profile": "p", "agreed": "https://a p", "told": ""},
     "saved_views": [{"name": "mine", "filter": "fn"}],
     "companions": ["a.yaml"],
@@ -54,6 +55,8 @@ def test_settings_of_an_older_schema_are_kept(tmp_path: Path, version: int) -> N
     store = older(tmp_path, json.dumps(SETTINGS), version)
     known = store.settings()
     assert known.pop("odd ?; name") == PLAIN["odd \ud800; name"]
+    assert known.pop("threshold_source") == "built-in"  # under its name of today
+    known["threshold_source"] = "shipped"
     assert known == {name: value for name, value in PLAIN.items() if not name.startswith("odd")}
     assert AppliedLog(store, "https://a p").ways() == WAYS
     assert AppliedLog(store, "https://b q").ways() == [{"other": 1}]

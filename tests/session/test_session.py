@@ -24,7 +24,7 @@ def evaluation(topic: Topic, hits: int, of: int = 10) -> Evaluation:
     nothing = np.zeros(2 * of, np.float32)
     return Evaluation(
         topic,
-        engine_settings("test", 0.5, "shipped"),
+        engine_settings("test", 0.5, "built-in"),
         "prompts",
         np.arange(2 * of, dtype=np.uint64),
         expected,

@@ -11,7 +11,7 @@ import numpy as np
 from guardtui.app.context import Context
 from guardtui.app.editing.workspace_sync import WorkspaceSync, ends_the_fit, taken_prompts
 from guardtui.app.scan.forecasting import Forecasting, as_evaluation
-from guardtui.app.scan.record import ScanResults
+from guardtui.app.scan.subject import FigureSubject
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.comparison import Comparison, compare
 from guardtui.domain.evaluation import Evaluation
@@ -100,11 +100,11 @@ class EditPreviews:
         context: Context,
         sync: WorkspaceSync,
         forecasting: Forecasting,
-        results: ScanResults,
+        subject: FigureSubject,
     ) -> None:
         self._workspace, self._engine = context.workspace, context.engine
         self._editing, self._author = context.editing, context.author
-        self._sync, self._forecasting, self._results = sync, forecasting, results
+        self._sync, self._forecasting, self._subject = sync, forecasting, subject
 
     async def measure(self, topic: Topic) -> EditPreview:
         """Return the preview of an edited definition. Raises ScannerError."""
@@ -130,7 +130,7 @@ class EditPreviews:
                 "no longer fitted to them."
             )
         forecasts = None
-        if self._forecasting.wanted and not self._results.prefers_preview:
+        if not self._subject.engine_only:
             forecasts = await run_stoppable(
                 lambda stopped: self._forecasting.beside((current, topic), left, scanner, stopped)
             )

@@ -1,10 +1,11 @@
-"""Warnings of the embedded engine about a prompt set, and about its own limits on it."""
+"""Warnings of the engine about a prompt set, and about its own limits on it."""
 
 from __future__ import annotations
 
 from guardtui.advice.near_misses import near_miss_finding
 from guardtui.advice.unknown_languages import unknown_language_finding
-from guardtui.domain.prompts import Finding, PromptSet
+from guardtui.domain.findings import Finding
+from guardtui.domain.prompts import PromptSet
 from guardtui.scanners.local.scanner import LocalScanner
 
 

@@ -35,7 +35,7 @@ from guardtui.scanners.base import ScannerError
 
 
 class PromptSurveys:
-    """Surveys prompts with the embedded engine; the newest survey is cached."""
+    """Surveys prompts with the engine; the newest survey is cached."""
 
     def __init__(self, context: Context) -> None:
         self._store, self._engine = context.store, context.engine

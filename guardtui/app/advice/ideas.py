@@ -13,18 +13,17 @@ from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Key, SearchResult
 from guardtui.app.scan.plan import usual_goal
-from guardtui.domain.example_prompts import named_examples
 from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.guardrail import remote_name
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
-from guardtui.domain.topic import Topic
+from guardtui.domain.topic import Topic, named_examples
 from guardtui.forecast.forecaster import Forecast
 from guardtui.session.scan_order import IN_DOUBT
 
 UNSURE = 0.03
-"""Half width of a forecast's interval from which a check of likely flips is offered."""
+"""Half width of a forecast's interval from which a check of likely changes is offered."""
 
 _SHOWN = 60  # characters of a foreign text
 
@@ -33,7 +32,7 @@ class IdeaKind(StrEnum):
     """Kinds of ideas."""
 
     EDIT = "edit"
-    CHECK = "check the likely flips"
+    CHECK = "check the likely changes"
     ADD_PROMPTS = "add prompts"
     LABEL = "label prompts"
     MISTAKES = "look at the mistakes"
@@ -98,7 +97,7 @@ class Ideas:
 
     @property
     def has_check(self) -> bool:
-        """Whether a check of the likely flips is among them, which tells more than labels do."""
+        """Whether a check of the likely changes is among them, which tells more than labels do."""
         return any(idea.kind is IdeaKind.CHECK for idea in self.ranked)
 
 
@@ -232,7 +231,7 @@ def _check(forecast: Forecast | None) -> Idea | None:
     doubtful = int(np.count_nonzero(np.isnan(changes) | (changes >= IN_DOUBT)))
     calls = count_text(min(doubtful, usual_goal(len(changes)).calls), "call")
     name = remote_name(forecast.grounds.settings.kind)
-    return Idea(IdeaKind.CHECK, f"Check the likely flips with {name}: at most {calls}")
+    return Idea(IdeaKind.CHECK, f"Check the likely changes with {name}: at most {calls}")
 
 
 def _nothing(topic: Topic, search: SearchResult | None) -> str:

@@ -18,6 +18,7 @@ from guardtui.advice.search import Search, SearchProgress, SearchResult, advise
 from guardtui.advice.splits import SplitError
 from guardtui.app.context import Context
 from guardtui.app.scan.forecasting import Forecasting
+from guardtui.app.scan.subject import FigureSubject
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import ScannerSettings, forecast_settings
@@ -122,10 +123,10 @@ class Effects:
 class Refinements:
     """Measures edits of the definition on the current prompts."""
 
-    def __init__(self, context: Context, forecasting: Forecasting) -> None:
+    def __init__(self, context: Context, forecasting: Forecasting, subject: FigureSubject) -> None:
         self._store, self._workspace = context.store, context.workspace
         self._engine, self._editing = context.engine, context.editing
-        self._forecasting = forecasting
+        self._forecasting, self._subject = forecasting, subject
         self._opened: _Opened | None = None
 
     @property
@@ -164,8 +165,9 @@ class Refinements:
 
     def _forecaster(self, prompts: PromptSet, stopped: Stopped) -> Forecaster | None:
         """Return the forecaster while forecasts are shown, or None."""
-        forecasting = self._forecasting
-        return forecasting.forecaster(prompts, stopped) if forecasting.wanted else None
+        if self._subject.engine_only:
+            return None
+        return self._forecasting.forecaster(prompts, stopped)
 
     async def advised(self, measure: Measure, topic: Topic) -> SearchResult | None:
         """Return measured edits of one definition; None if stopped. Raises RefinementError."""

@@ -22,7 +22,7 @@ from guardtui.app.guardrails.remote import AIRS, ModelOptions, RemoteOptions, at
 from guardtui.app.scan.record import logged_in_session
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
-from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED
+from guardtui.domain.operating_point import BUILT_IN, BY_HAND, FITTED
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic, violations
 from guardtui.domain.verdicts import Triggered, is_answered
@@ -142,7 +142,7 @@ class _Engine:
         if isinstance(wanted, float) and settings.get("encoder") == self._engine.encoder_name:
             self._engine.use_threshold(wanted, str(settings.get("threshold_source", BY_HAND)))
         else:
-            self._engine.use_threshold(None if wanted == SHIPPED else FITTED)
+            self._engine.use_threshold(None if wanted == BUILT_IN else FITTED)
 
     async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
         raise AgentError(

@@ -432,10 +432,10 @@ class AgentLoop:
             status = await run.run(record.calls + self._budget.left)
         finally:
             self._budget.made += run.calls - record.calls + answering.probes
-        proven = await asyncio.to_thread(experiment.record_proven, run, kept=False)
+        better = await asyncio.to_thread(experiment.record_better, run, kept=False)
         report = experiment.report_of(run, status, kept=False)
         _, changes = await asyncio.to_thread(self._looked, own)
-        answer = _experiment_answer(report, proven)
+        answer = _experiment_answer(report, better)
         return answer | _given(warnings=told, changes=changes) | self._calls
 
     # --- decisions --------------------------------------------------------------------------
@@ -515,8 +515,8 @@ class AgentLoop:
         )
 
 
-def _experiment_answer(report: ExperimentReport, proven: Iteration | None) -> Answer:
-    """Return the result of an experiment; `proven` is the iteration of a proven candidate."""
+def _experiment_answer(report: ExperimentReport, better: Iteration | None) -> Answer:
+    """Return the result of an experiment; `better` is the iteration of a better candidate."""
     tried = [
         {
             "name": name,
@@ -528,9 +528,9 @@ def _experiment_answer(report: ExperimentReport, proven: Iteration | None) -> An
         for _, name, candidate, known in by_gain(report)[:_CANDIDATES]
     ]
     data = {
-        "proven": proven is not None,
-        "iteration": None if proven is None else proven.number,
-        "definition": None if proven is None else proven.evaluation.topic,
+        "better": better is not None,
+        "iteration": None if better is None else better.number,
+        "definition": None if better is None else better.evaluation.topic,
         "ending": None if report.ending is None else str(report.ending),
         "stopped": report.stopped or None,
         "calls": report.calls,

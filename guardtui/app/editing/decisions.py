@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from guardtui.advice.judgement import LIKELY
 from guardtui.app.context import Context
 from guardtui.app.editing.deciding import (
     against_discarding,
@@ -18,7 +19,7 @@ from guardtui.app.editing.workspace_sync import WorkspaceSync
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.ports import ChooseAnswer, Confirm
 from guardtui.app.problems import READING_TIME, problems_shown
-from guardtui.app.scan.record import is_recorded, iteration_of
+from guardtui.app.scan.record import is_recorded, iteration_behind
 from guardtui.app.scan.run import Scans
 from guardtui.app.state import EditKind, with_session
 from guardtui.domain.evaluation import Evaluation
@@ -156,7 +157,7 @@ class Decisions:
             self._author.notify(f"Kept as #{number} and saved to {file}")
 
     async def keep_measured(self, evaluation: Evaluation) -> None:
-        """Record the current definition, which an experiment has proven better, as kept.
+        """Record the current definition, which an experiment has shown to be better, as kept.
 
         It is saved to the topic file. Raises StoreError.
         """
@@ -175,7 +176,7 @@ class Decisions:
         if evaluation.topic == best.evaluation.topic:
             self._author.notify(nothing_to_discard(best.number))
             return
-        if objection := await asyncio.to_thread(against_discarding, self._session, evaluation):
+        if objection := await asyncio.to_thread(self._against_discarding, evaluation, best):
             question = Confirm(f"{objection} Discard anyway?", "Discard", "Cancel")
             if not await self._author.ask(question):
                 return
@@ -192,11 +193,20 @@ class Decisions:
         self._decided()
         self._restore_remotely()
 
+    def _against_discarding(self, evaluation: Evaluation, best: Iteration) -> str:
+        """Return what speaks against discarding by the shown figures, or ""."""
+        forecast = self._store.state.forecast
+        if forecast is None:
+            return against_discarding(self._session, evaluation)
+        if (forecast.rates.better or 0) < LIKELY:
+            return ""
+        return f"It is probably better than #{best.number}, by a forecast: a scan decides."
+
     async def _write_discarded(self, evaluation: Evaluation) -> Iteration:
         """Record an evaluation as discarded; for a recorded scan only the decision."""
         known = None
         if self._scans.results.is_current(evaluation):
-            known = iteration_of(self._session, evaluation)
+            known = iteration_behind(self._session, evaluation)
         iteration = await asyncio.to_thread(self._workspace.write_discarded, evaluation, known)
         self._session.record(iteration)
         return iteration
@@ -204,7 +214,7 @@ class Decisions:
     def _recorded(self, evaluation: Evaluation) -> Iteration | None:
         """Return the last iteration if it holds this evaluation, or None."""
         if self._scans.results.is_current(evaluation):
-            return iteration_of(self._session, evaluation)
+            return iteration_behind(self._session, evaluation)
         recorded = is_recorded(self._session, evaluation)
         return self._session.iterations[-1] if recorded else None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from guardtui.advice.engine_scores import EngineScores, open_scores
 from guardtui.advice.lint import lint
 from guardtui.advice.lint_advice import Advice
+from guardtui.advice.text_lint import lint_text
 from guardtui.app.context import Context
 from guardtui.app.state import AppState
 from guardtui.app.stoppable import run_stoppable
@@ -86,7 +87,7 @@ class DefinitionLint:
         measured = self.measured_on
         if new.topic != old.topic and (measured is None or measured.topic != new.topic):
             self._measured = None
-            advice = carried_on(new.advice, lint(new.topic))
+            advice = carried_on(new.advice, lint_text(new.topic))
             self._store.publish(replace(self._store.state, advice=advice, advice_pending=True))
         evaluation = new.evaluation
         if evaluation is None or evaluation is old.evaluation:

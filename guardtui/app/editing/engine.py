@@ -1,4 +1,4 @@
-"""The embedded engine of a workspace: scanner, companion topics, embedding, evaluations."""
+"""The engine of a workspace: scanner, companion topics, embedding, evaluations."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import spread
 from guardtui.scanners.base import Progress, ScannerError
 from guardtui.scanners.local.embedding import EmbeddedPart, has_parts
+from guardtui.scanners.local.encoder import load_encoder
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.evaluator import Evaluator
 from guardtui.session.profile_scans import WithCompanions
@@ -230,6 +231,7 @@ class Engine:
     def _load(self) -> None:
         """Import and load the slow modules in a thread; quick after the first time."""
         self.scanner.load()
+        load_encoder(self.scanner.encoder_name)
         rate_intervals(Metrics(1, 1, 0, 0), fitted=True)
 
     def evaluate_now(self, topic: Topic, prompts: PromptSet) -> Evaluation:
@@ -262,7 +264,7 @@ class Engine:
             verdicts = evaluation.verdicts
             scores = np.where(rows, verdicts.score, np.float32(np.nan))
             judged = replace(evaluation, expected=labels, verdicts=replace(verdicts, score=scores))
-            return fit_threshold(judged, self.scanner.shipped_threshold, least=least)
+            return fit_threshold(judged, self.scanner.built_in_threshold, least=least)
         except (ValueError, ScannerError) as error:
             return str(error)
 
@@ -270,7 +272,7 @@ class Engine:
         """Return the fit behind the threshold of an evaluation by this engine, or None."""
         if not is_fitted(evaluation.settings):
             return None
-        return own_fit(evaluation, self.scanner.shipped_threshold)
+        return own_fit(evaluation, self.scanner.built_in_threshold)
 
     async def close(self) -> None:
         """Stop the current run and wait for its end; later evaluations return None."""

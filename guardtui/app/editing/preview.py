@@ -20,7 +20,11 @@ _GROUP = "preview"
 
 
 class Preview:
-    """Keeps the shown evaluation up to date with the definition and the prompts."""
+    """Keeps the shown evaluation up to date with the definition and the prompts.
+
+    Shown is what the guardrail said of the definition (`FigureSubject`), else what is forecast of
+    it, else what the engine says.
+    """
 
     follows = ("topic", "prompts", "companions", "pinned")
 
@@ -73,9 +77,7 @@ class Preview:
         evaluation = await self._evaluate()
         if evaluation is None:
             return
-        forecast = None
-        if not self._results.prefers_preview:
-            forecast = await self._forecasting.preview(evaluation.topic, self._workspace.prompts)
+        forecast = await self._forecasting.preview(evaluation.topic, self._workspace.prompts)
         if forecast is None:
             await self.show(evaluation)
         else:
@@ -113,22 +115,11 @@ class Preview:
         predicted = self._results.predicted(evaluation)
         await self._evaluations.show(evaluation, predicted, estimate=estimate)
 
-    async def evaluate(self) -> Evaluation | None:
-        """Evaluate the definition with the engine now, and show it; None if that fails.
-
-        It replaces a running preview, which would cancel it otherwise.
-        """
-        self._jobs.cancel(_GROUP)
-        evaluation = await self._evaluate()
-        if evaluation is not None:
-            await self.show(evaluation)
-        return evaluation
-
     async def current(self) -> Evaluation | None:
-        """Return an evaluation of the current definition, and show it.
+        """Return the guardrail's evaluation of the current definition, else the engine's.
 
-        None, with a message, before the first evaluation, during a scan or an embedding, or if the
-        engine fails.
+        What is shown stays. None, with a message, before the first evaluation, during a scan or an
+        embedding, or if the engine fails.
         """
         await self._editing.finish_typing()
         waiting = self._engine.waiting(self._workspace.prompts)
@@ -138,16 +129,18 @@ class Preview:
         if self._results.scanning:
             self._author.notify("A scan is under way: let it end, or stop it first.")
             return None
-        shown = self._store.state.evaluation
-        if shown is not None and self._results.is_current(shown):
-            return shown
+        if (scan := self._results.standing()) is not None:
+            return scan
         if waiting:
             self._author.notify(needs_all(waiting))
             return None
-        topic, prompts = self._workspace.session.topic, self._workspace.prompts
-        if shown is not None and self._engine.has_judged(shown, topic, prompts):
+        shown, topic = self._store.state.evaluation, self._workspace.session.topic
+        if shown is not None and self._engine.has_judged(shown, topic, self._workspace.prompts):
             return shown
-        return await self.evaluate()
+        self._jobs.cancel(_GROUP)  # a running preview would cancel this evaluation
+        evaluation = await self._evaluate()
+        self.request()
+        return evaluation
 
     def has_all(self) -> bool:
         """Return whether all prompts are embedded; otherwise notify the author."""

@@ -11,7 +11,7 @@ import polars as pl
 
 from guardtui.app.editing.new_topic import reserved, unwritable
 from guardtui.app.editing.workspace_sync import taken_prompts
-from guardtui.domain.example_prompts import named_examples, normalised
+from guardtui.domain.example_prompts import normalised
 from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompt_edit import Remove
@@ -28,6 +28,7 @@ from guardtui.domain.topic import (
     Topic,
     byte_length,
     line_breaks,
+    named_examples,
 )
 from guardtui.files.problems import FileError
 from guardtui.files.table_formats import unpacked_name

@@ -153,7 +153,7 @@ def choose_scanner(
 ) -> LocalScanner:
     """Return the embedded scanner: by flags, by the session, or the `default`.
 
-    A fitted or the shipped threshold is not set here. The encoder of `beside` is reused; this
+    A fitted or the built-in threshold is not set here. The encoder of `beside` is reused; this
     blocks while it is being loaded.
     """
     settings = workspace.store.settings()

@@ -100,7 +100,7 @@ NOTE_TIME = 8.0
 
 _NO_FIT = (
     f"\nBut fewer than {LABELS_AT_LEAST} prompts of a label are left then: no threshold can be "
-    "fitted to them, and the shipped one is used."
+    "fitted to them, and the built-in one is used."
 )
 
 _DRAFT = "draft"

@@ -41,7 +41,7 @@ class HeadlessExperiment:
             return None
         iterations = SessionStore(self.files.topic, reading=True).iterations()
         evaluations = [iteration.evaluation for iteration in iterations]
-        return recorded(evaluations, self.topic, self.answering.settings, self.prompts.fingerprint)
+        return recorded(evaluations, self.topic, self.answering.settings, self.prompts)
 
     def begun(self, design: Design, known: Evaluation | None, title: str) -> ExperimentRecord:
         """Store a new experiment; `title` is the name of the guardrail, or ""."""
@@ -61,8 +61,8 @@ class HeadlessExperiment:
         log = ExperimentLog(SessionStore(self.files.topic))
         return ExperimentRun(log, record, self.prompts, self.answering, scanned=scanned)
 
-    def record_proven(self, run: ExperimentRun, *, kept: bool) -> Iteration | None:
-        """Record the proven candidate as an undecided iteration, once; None if none is proven.
+    def record_better(self, run: ExperimentRun, *, kept: bool) -> Iteration | None:
+        """Record the better candidate as an undecided iteration, once; None if none is better.
 
         `kept` says that its definition was kept.
         """

@@ -16,6 +16,7 @@ from guardtui.advice.experiment import Experiment, fewest_of_a_class
 from guardtui.advice.experiment_candidates import EDITS, best_edits, with_subsets
 from guardtui.advice.objective import OwnPrompts, Stopped
 from guardtui.advice.splits import SplitError, split_by_column
+from guardtui.domain.comparison import carried_over
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, should_trigger
 from guardtui.domain.figures import count_text
@@ -146,11 +147,11 @@ def _counted(topic: Topic, prompts: PromptSet, candidates: Sequence[Candidate]) 
 
 
 def recorded(
-    evaluations: Sequence[Evaluation], topic: Topic, settings: ScannerSettings, prompt_set: str
+    evaluations: Sequence[Evaluation], topic: Topic, settings: ScannerSettings, prompts: PromptSet
 ) -> Evaluation | None:
     """Return the newest recorded evaluation of a definition by a guardrail, or None.
 
-    A decision model's is taken at the threshold of `settings`.
+    It is carried over to these prompts. A decision model's is taken at the threshold of `settings`.
     """
     for evaluation in reversed(evaluations):
         own = evaluation.settings
@@ -158,12 +159,14 @@ def recorded(
             answered_by_any(own.guardrail) == answered_by_any(settings.guardrail)
             and (not own.guardrail.models or own.revision == settings.revision)
             and not own.is_forecast
-            and evaluation.key.same_subject(topic, prompt_set)
-            and evaluation.metrics.total
+            and evaluation.topic == topic
         ):
+            known = carried_over(evaluation, prompts)
+            if not known.metrics.total:
+                continue
             if settings.threshold is None or own.threshold == settings.threshold:
-                return evaluation
-            return at_threshold(evaluation, settings.threshold, settings.threshold_source)
+                return known
+            return at_threshold(known, settings.threshold, settings.threshold_source)
     return None
 
 

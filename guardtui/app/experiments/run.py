@@ -129,7 +129,7 @@ class ExperimentRun:
         return replace(evaluation, settings=self._settings)
 
     def best(self) -> Evaluation | None:
-        """Return the evaluation of the proven candidate; rows not asked are open. None without."""
+        """Return the evaluation of the better candidate; rows not asked are open. None without."""
         best = self._experiment.best
         return None if best is None else self.evaluation(best + 1)
 

@@ -99,7 +99,7 @@ class Experiments:
         return self.under_way and self._run is not None
 
     @property
-    def proven(self) -> bool:
+    def found_better(self) -> bool:
         """Whether an edit can be kept."""
         status = self._store.state.experiment
         return not self.under_way and status is not None and status.best is not None
@@ -195,17 +195,17 @@ class Experiments:
             pass
 
     async def keep(self) -> bool:
-        """Make the proven edit the definition, and record it as kept; return whether it was.
+        """Make the better edit the definition, and record it as kept; return whether it was.
 
         The edit of the definition can be undone.
         """
         run = self._run
-        proven = None if run is None else run.best()
-        if run is None or proven is None or not self.proven:
-            self._author.notify("No edit is proven better.")
+        better = None if run is None else run.best()
+        if run is None or better is None or not self.found_better:
+            self._author.notify("No edit is shown to be better.")
             return False
         before = await self._editing.finish_typing()
-        if before not in (run.record.topic, proven.topic):
+        if before not in (run.record.topic, better.topic):
             question = Confirm(
                 "The experiment was of the definition before your edits.\n"
                 "Replace the definition as it is now? Undo brings it back.",
@@ -215,13 +215,13 @@ class Experiments:
             if not await self._author.ask(question):
                 return False
         with problems_shown(self._author):
-            self._editing.replace(proven.topic)
-            await self._decisions.keep_measured(proven)
+            self._editing.replace(better.topic)
+            await self._decisions.keep_measured(better)
             best = run.status.best
-            assert best is not None  # noqa: S101 - it is proven
+            assert best is not None  # noqa: S101 - it is better
             await asyncio.to_thread(self._log.keep, run.record, best + 1)
             self._show(None)
-            await self._sync.offer_to_take_out(before, proven.topic)
+            await self._sync.offer_to_take_out(before, better.topic)
             return True
         return False
 
@@ -339,8 +339,7 @@ class Experiments:
     def _known(self, design: Design, asked: AskedGuardrail) -> Evaluation | None:
         """Return the newest recorded scan of the definition by the guardrail."""
         evaluations = [iteration.evaluation for iteration in self._workspace.session.iterations]
-        fingerprint = design.prompts.fingerprint
-        return recorded(evaluations, design.topic, asked.settings, fingerprint)
+        return recorded(evaluations, design.topic, asked.settings, design.prompts)
 
     async def _limit(
         self,
@@ -407,7 +406,7 @@ class Experiments:
         self._preview.request()
         self._author.notify(
             f"{self._who}: {ended_text(status)}",
-            severity="information" if status.ending is Ending.PROVEN else "warning",
+            severity="information" if status.ending is Ending.BETTER else "warning",
             seconds=READING_TIME,
         )
 
@@ -436,12 +435,13 @@ def calls_text(status: ExperimentStatus) -> str:
 def ended_text(status: ExperimentStatus) -> str:
     """Return how an experiment ended, as a sentence."""
     tried = f"of {count_text(len(status.candidates), 'candidate')} in {calls_text(status)}"
-    if status.ending is Ending.PROVEN and status.best is not None:
+    if status.ending is Ending.BETTER and status.best is not None:
         low = status.candidates[status.best].standing.low or 0.0
-        count = sum(one.standing.is_proven for one in status.candidates)
-        proven = "1 edit is" if count == 1 else f"{count} edits are"
+        count = sum(one.standing.is_better for one in status.candidates)
+        better = "1 edit is" if count == 1 else f"{count} edits are"
         best = "" if count == 1 else "the best "
-        return f"{proven} proven better, {best}by at least {low:.3f} coverage, {tried}."
+        gain = f"{best}by at least {low:.3f} coverage on these prompts"
+        return f"{better} shown to be better, {gain}, {tried}."
     if status.ending is not None:
         return f"{status.ending.value} {tried}; nothing is to be kept."
     return f"{status.stopped}; it can go on ({calls_text(status)})."

@@ -296,7 +296,7 @@ def with_writer(options: RemoteOptions, text: str, key: str = "") -> RemoteOptio
     if known is not None and not key and text == known.models[0].full:
         return options
     if len(text.split()) > 1:
-        raise GuardrailError("Writer: one model writes; write one URL#name")
+        raise GuardrailError("Writer: one model writes; write its URL, # and its name")
     allow_http = options.allow_http
     if key:
         (model,) = ModelAddress.parse_all([text], {}, allow_http=allow_http)
@@ -335,7 +335,9 @@ def _models(
     AddressError and ModelKeyError.
     """
     if not texts:
-        raise GuardrailError("model: write URL#NAME, for example http://localhost:11434/v1#qwen3")
+        raise GuardrailError(
+            "model: write its URL, # and its name, for example http://localhost:11434/v1#qwen3"
+        )
     models = ModelAddress.parse_all(texts, {}, allow_http=allow_http)
     keys = options.keys
     if not all(map(keys.origin, map(model_account, models))):

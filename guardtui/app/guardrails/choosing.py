@@ -104,7 +104,7 @@ async def check(options: RemoteOptions, guardrail: NamedGuardrail, key: str = ""
         return await check_airs(options.settings())
     if guardrail.kind != "engine" and options.model is not None:
         return await check_model(options.model)
-    return CheckResult("engine", "ok", "the embedded engine needs no service")
+    return CheckResult("engine", "ok", "the engine needs no service")
 
 
-_ENGINE_ONLY = "The embedded engine alone measures this topic; no service is asked."
+_ENGINE_ONLY = "The engine alone measures this topic; no service is asked."

@@ -147,7 +147,7 @@ class Connections:
     def refusal(self) -> str:
         """Why no scan can run before a guardrail is chosen, or ""."""
         if self._engine_only:
-            return "This topic is measured by the embedded engine only."
+            return "This topic is measured by the engine only."
         if self.model is not None or self._connection is not None:
             return ""
         if self._forgotten and self._chosen is None and not self._named_by_flags:

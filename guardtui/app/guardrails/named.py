@@ -80,7 +80,7 @@ class NamedGuardrail:
 
 
 ENGINE = NamedGuardrail("", KINDS["engine"]())
-"""The embedded engine, which needs no configuration."""
+"""The engine, which needs no configuration."""
 
 
 # --- reading ------------------------------------------------------------------------------

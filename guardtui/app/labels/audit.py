@@ -35,8 +35,8 @@ class Audit:
         """What the rates are of, in words."""
         labels = count_text(self.labels, "label")
         return (
-            f"in production, {self.who}: audit of {labels} "
-            f"from a log of {count_text(self.prompts, 'prompt')}"
+            f"in production, {self.who}: estimated from {labels} "
+            f"on a random sample of a log of {count_text(self.prompts, 'prompt')}"
         )
 
 

@@ -80,7 +80,7 @@ def judged_log(
     report: Report = _quiet,
     pairs: Pairs | None = None,
 ) -> JudgedLog | None:
-    """Judge prompts with the engine, by default at its shipped threshold; None when stopped.
+    """Judge prompts with the engine, by default at its built-in threshold; None when stopped.
 
     `report` hears how far that is. `before` is a definition to compare the topic with, at its own
     threshold; where a guardrail gave verdicts by both, which are the `pairs`, those count instead.

@@ -96,7 +96,7 @@ class Labelling:
 
     @property
     def _threshold(self) -> float | None:
-        """The threshold of the engine as it is shown, or None for the shipped one."""
+        """The threshold of the engine as it is shown, or None for the built-in one."""
         return _engine_threshold(self._store.state.evaluation)
 
     @property

@@ -17,15 +17,15 @@ from guardtui.domain.inbox import InboxPrompt, Production, State, WhyAsked
 from guardtui.domain.topic import Intent
 from guardtui.files.prompt_edits import PromptsChangedError
 
-_ABOUT_EDIT = "your edit, as second, against the baseline, by"
+_ABOUT_EDIT = "to compare your edit with the baseline, by"
 
 
 class Purpose(StrEnum):
     """What the next labels are for; the names of others are shown with their key."""
 
-    AUDIT = "the audit"
-    COMPARE = "the edit"
-    CHOSEN = "chosen ones"
+    AUDIT = "production"
+    COMPARE = "your edit"
+    CHOSEN = "for edits"
 
 
 class Answer(StrEnum):
@@ -301,14 +301,14 @@ class Sitting:
             return self._line_of_chosen()
         what, beside = f"{_ABOUT_EDIT} {self._log.compared_by}", self._by_guardrail
         if self.purpose is Purpose.AUDIT:
-            what = f"audit of {self._log.who} in production, by a random sample of the log"
+            what = f"to measure {self._log.who} in production, by a random sample of the log"
             beside = ""
         return "\n".join(filter(None, (what, self._queue().line, beside)))
 
     def _line_of_chosen(self) -> str:
         chosen = sum(given.prompt.why_asked is WhyAsked.CHOSEN for given in self.given)
         left = max(0, self._wanted - chosen)
-        line = "chosen: near the line between both labels, for the edits; in no audit"
+        line = "to improve edits, by prompts that teach most; they do not count as production"
         if not self._wanted:
             return line
         if not left:

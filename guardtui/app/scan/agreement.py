@@ -1,4 +1,4 @@
-"""Agreement of the embedded engine with a remote guardrail, and the threshold fitted to it."""
+"""Agreement of the engine with a remote guardrail, and the threshold fitted to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from guardtui.domain.verdicts import Triggered, is_answered
 
 @dataclass(frozen=True, eq=False)
 class EngineAgreement:
-    """Comparison of a scan with the embedded engine on the same definition and prompts.
+    """Comparison of a scan with the engine on the same definition and prompts.
 
     The scan comes first in `agreement`. `threshold` is the engine's (a score); `fitted` is a
     threshold fitted to the scan's verdicts, or why it could not be fitted, and `then` the agreement

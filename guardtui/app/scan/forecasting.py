@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import is_
 
@@ -13,12 +12,13 @@ import numpy as np
 
 from guardtui.app.context import Context
 from guardtui.app.scan.plan import FlipGrounds
-from guardtui.app.scan.record import iteration_of
+from guardtui.app.scan.record import LEAST_SHARE, iteration_of
+from guardtui.app.scan.subject import FigureSubject
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.comparison import codes_for, whole_coverage
 from guardtui.domain.estimates import Estimate
 from guardtui.domain.evaluation import Evaluation, EvaluationKey
-from guardtui.domain.guardrail import ENGINE, ScannerSettings, forecast_settings
+from guardtui.domain.guardrail import ScannerSettings, forecast_settings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_answered
@@ -34,9 +34,6 @@ LEAST_OF_EACH_LABEL = 10
 
 Of a kind that was not asked nothing is known: the guardrail may know it better than the engine.
 """
-
-LEAST_SHARE = 1 / 3
-"""Minimum share of the prompts with a verdict; with fewer the intervals are too narrow."""
 
 _GROWTH = 1.25  # factor of verdicts after which it is worth fitting again
 
@@ -59,29 +56,24 @@ class _Fitted:
 
 
 class Forecasting:
-    """Forecasts the guardrail that answered last; refitted when it has more verdicts."""
+    """Forecasts the guardrail that figures are about; refitted when it has more verdicts."""
 
-    def __init__(
-        self, context: Context, follows: Callable[[ScannerSettings], bool] = lambda _: True
-    ) -> None:
-        """`follows` tells whether recorded verdicts are of the guardrail to forecast."""
-        self._session, self._engine, self._follows = context.session, context.engine, follows
+    def __init__(self, context: Context, subject: FigureSubject) -> None:
+        self._session, self._engine, self._subject = context.session, context.engine, subject
         self._fitted: _Fitted | None = None
         self._reader: tuple[LocalScanner, EngineReader] | None = None
         self._one_at_a_time = threading.Lock()
         self._check: FlipGrounds | None = None
         self._scan_forecast = ScanForecast()
-        self.wanted = True
-        """Whether forecasts are shown, or the engine's own verdicts."""
 
     async def preview(self, topic: Topic, prompts: PromptSet) -> Forecast | None:
-        """Forecast a definition for the screen; None if the author wants the engine's verdicts."""
-        return await self.forecast(topic, prompts) if self.wanted else None
+        """Forecast a definition for the screen; None if the author wants the engine's figures."""
+        return None if self._subject.engine_only else await self.forecast(topic, prompts)
 
     async def estimate(self, scan: Evaluation, prompts: PromptSet) -> Estimate | None:
         """Estimate the rates of a scan with open rows, or None.
 
-        The forecaster is that of a running check of likely flips, of the earlier scans, or of the
+        The forecaster is that of a running check of likely changes, of the earlier scans, or of the
         verdicts so far. There is no estimate until enough verdicts have arrived, nor while prompts
         wait to be embedded.
         """
@@ -143,7 +135,7 @@ class Forecasting:
         settings: ScannerSettings,
         completed: Evaluation | None,
     ) -> FlipGrounds:
-        """Return the basis for a check of likely flips and for estimated rates.
+        """Return the basis for a check of likely changes and for estimated rates.
 
         `completed` is the scan that the check continues.
         """
@@ -162,14 +154,14 @@ class Forecasting:
         """
         iterations = tuple(self._session.iterations)
         evaluations = [iteration.evaluation for iteration in iterations]
-        answered = [settings for settings in guardrails(evaluations) if self._follows(settings)]
-        if not answered:
+        settings = self._subject.settings
+        if settings is None:
             return None
         scanner = self._engine.scanner
         return await run_stoppable(
             lambda stopped: check_forecasts(
                 evaluations,
-                answered[0],
+                settings,
                 prompts,
                 self._reader_of(scanner),
                 scanner.settings_for(prompts),
@@ -249,12 +241,14 @@ class Forecasting:
 
     def _scans(self) -> tuple[Evaluation, ...]:
         """Return the verdicts of the guardrail: those that count least, not of a scan, first."""
-        session = self._session
+        session, settings = self._session, self._subject.settings
+        if settings is None:
+            return ()
         ordered = sorted(session.iterations, key=lambda one: one.by is not Recorder.LOG)
         return tuple(
             evaluation
             for evaluation in (*session.experiments, *(one.evaluation for one in ordered))
-            if evaluation.settings.kind != ENGINE and self._follows(evaluation.settings)
+            if evaluation.settings.guardrail == settings.guardrail
         )
 
     def _reader_of(self, scanner: LocalScanner) -> EngineReader:
@@ -268,7 +262,7 @@ class Forecasting:
 def as_evaluation(forecast: Forecast, engine: Evaluation) -> Evaluation:
     """Return the likelier verdict of each prompt, with the probability to trigger as score.
 
-    `engine` is the embedded engine's evaluation of the same definition, for the matched parts.
+    `engine` is the engine's evaluation of the same definition, for the matched parts.
     """
     verdicts = replace(
         engine.verdicts,

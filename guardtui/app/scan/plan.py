@@ -1,6 +1,6 @@
-"""The plan of a remote scan: what it asks, its cost, the author's choice, and likely flips.
+"""The plan of a remote scan: what it asks, its cost, the author's choice, and likely changes.
 
-A check of likely flips scans the most informative prompts until coverage is precise enough.
+A check of likely changes scans the most informative prompts until coverage is precise enough.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class ScanChoice:
     """The author's choice: deploy the definition first or not, all rows or only likely changes.
 
     `agreed` scans, and deploys definitions, without a question from now on; `other` scans with the
-    other guardrail (AIRS or the judge). `goal` ends a check of likely flips.
+    other guardrail (AIRS or the judge). `goal` ends a check of likely changes.
     """
 
     apply: bool
@@ -204,7 +204,7 @@ class ScanPlan(Question[ScanChoice]):
 
 @dataclass(frozen=True, slots=True)
 class FlipPlan(Question[ScanChoice]):
-    """Question about a check of likely flips; `scan` is the plan of its scan.
+    """Question about a check of likely changes; `scan` is the plan of its scan.
 
     `coverage` is expected from `scans` recorded scans. `doubtful` prompts are in doubt, `known` of
     them cached. `goal` is the default.
@@ -240,7 +240,7 @@ class FlipPlan(Question[ScanChoice]):
         return words
 
 
-# --- checks of likely flips ------------------------------------------------------------------
+# --- checks of likely changes ------------------------------------------------------------------
 
 
 @dataclass(eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from guardtui.app.context import Context
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.problems import problems_shown
+from guardtui.app.scan.subject import FigureSubject
 from guardtui.app.state import AppState
-from guardtui.domain.comparison import answers_for, verdicts_for
+from guardtui.domain.comparison import answers_for, carried_over, verdicts_for
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
 from guardtui.domain.forecast_record import ForecastBefore
@@ -49,6 +50,12 @@ PAUSE = 1.0
 Previews occur between words already; here the author stopped to look.
 """
 
+LEAST_SHARE = 1 / 3
+"""Minimum share of the prompts with a verdict for rates of them all.
+
+With fewer the intervals of an estimate are too narrow.
+"""
+
 _GROUP = "measured"
 _WRITING = "measured file"
 
@@ -58,6 +65,22 @@ def iteration_of(session: Session, evaluation: Evaluation) -> Iteration | None:
     for iteration in reversed(session.iterations):
         recorded = iteration.evaluation
         if recorded is evaluation or recorded.equals(evaluation):
+            return iteration
+    return None
+
+
+def iteration_behind(session: Session, scan: Evaluation) -> Iteration | None:
+    """Return the newest iteration that a scan is of, or None.
+
+    Its verdicts may be carried over to prompts and labels that were changed since.
+    """
+    known = iteration_of(session, scan)
+    if known is not None or scan.settings.kind not in REMOTE:
+        return known
+    for iteration in reversed(session.iterations):
+        recorded = iteration.evaluation
+        same = (recorded.topic, recorded.settings) == (scan.topic, scan.settings)
+        if same and np.array_equal(answers_for(recorded, scan.keys), scan.verdicts.triggered):
             return iteration
     return None
 
@@ -134,7 +157,7 @@ def logged_in_session(
 def is_recorded(session: Session, evaluation: Evaluation) -> bool:
     """Return whether a remote scan is an iteration, or a preview is the last iteration."""
     if evaluation.settings.kind in REMOTE:
-        return iteration_of(session, evaluation) is not None
+        return iteration_behind(session, evaluation) is not None
     iterations = session.iterations
     if evaluation.is_of_a_part:
         return False
@@ -203,19 +226,18 @@ class Prediction:
 class ScanResults:
     """Finds the scan that belongs to the current definition, prompts and guardrail."""
 
-    def __init__(self, context: Context, connections: Connections) -> None:
+    def __init__(self, context: Context, connections: Connections, subject: FigureSubject) -> None:
         self._workspace, self._session = context.workspace, context.session
         self._connections, self._author = connections, context.author
+        self.subject = subject
+        """The guardrail that the figures are about."""
         self.threshold = DecisionThreshold(context.workspace.store)
         """Threshold of the decision model used by scans."""
         self.evaluator: RemoteEvaluator | None = None
         """Evaluator of the newest scan, which may be under way, or None."""
-        self.newest: Evaluation | None = None
-        """Newest scan, complete or not, which the session may not have recorded, or None."""
+        self._carried: tuple[str, dict[Evaluation, Evaluation]] = ("", {})
         self.prediction: Prediction | None = None
         """Verdicts expected of the newest scan, or None."""
-        self.prefers_preview = False
-        """Whether the author wants the engine's preview instead of an existing scan."""
 
     @property
     def scanning(self) -> bool:
@@ -233,25 +255,53 @@ class ScanResults:
         )
 
     def standing(self) -> Evaluation | None:
-        """Return the newest current scan; None without one, or if the preview is preferred."""
-        return None if self.prefers_preview else self.current()
+        """Return the current scan; None without one, or where the engine is wanted."""
+        return None if self.subject.engine_only else self.current()
 
     def current(self) -> Evaluation | None:
-        """Return the newest current scan by the chosen guardrail, or None.
+        """Return what the guardrail said of the current definition and prompts, or None.
 
-        What a log has of it is no scan before it is complete.
+        That is the scan under way, or the newest of those that asked most of the prompts. A scan of
+        other prompts is carried over to those of now, if it asked enough of them. What a log has is
+        no scan before it is complete.
         """
-        recorded = (
-            iteration.evaluation
-            for iteration in reversed(self._session.iterations)
-            if iteration.by is not Recorder.LOG or not iteration.evaluation.metrics.missing
-        )
-        for evaluation in (self.so_far(), self.newest, *recorded):
-            if evaluation is None or not self._connections.follows(evaluation.settings):
+        prompts = self._workspace.prompts
+        for scan in (self.so_far(), self.subject.newest):
+            if scan is None or not self._connections.follows(scan.settings):
                 continue
-            if self.is_current(evaluation):
-                return self.at_chosen_threshold(evaluation)
-        return None
+            if self.is_current(scan):
+                return self.at_chosen_threshold(scan)
+        found, most = None, 0.0
+        for recorded, by in self._scans():
+            scan = self._carried_over(recorded)
+            if by is Recorder.LOG and scan.metrics.missing:
+                continue
+            asked = scan.metrics.prompts - scan.metrics.open
+            if asked > most and (scan is recorded or asked >= LEAST_SHARE * len(prompts)):
+                found, most = scan, asked
+        return None if found is None else self.at_chosen_threshold(found)
+
+    def _scans(self) -> Iterator[tuple[Evaluation, Recorder]]:
+        """Yield the scans of the current definition by the guardrail, the newest first."""
+        settings, topic, newest = self.subject.settings, self._session.topic, self.subject.newest
+        if settings is None:
+            return
+        if newest is not None and newest.topic == topic:
+            yield newest, Recorder.APP
+        for iteration in reversed(self._session.iterations):
+            recorded = iteration.evaluation
+            if recorded.topic == topic and recorded.settings.guardrail == settings.guardrail:
+                yield recorded, iteration.by
+
+    def _carried_over(self, recorded: Evaluation) -> Evaluation:
+        """Return an evaluation on the prompts of now; the same object until they change."""
+        prompts = self._workspace.prompts
+        if self._carried[0] != prompts.fingerprint:
+            self._carried = prompts.fingerprint, {}
+        known = self._carried[1]
+        if recorded not in known:
+            known[recorded] = carried_over(recorded, prompts)
+        return known[recorded]
 
     def at_chosen_threshold(self, evaluation: Evaluation) -> Evaluation:
         """Return the evaluation at the threshold chosen for its scanner."""
@@ -266,7 +316,7 @@ class ScanResults:
             settings = iteration.evaluation.settings
             if settings.kind == name and follows(settings):
                 return iteration.evaluation
-        newest = self.newest
+        newest = self.subject.newest
         return newest if newest is not None and follows(newest.settings) else None
 
     def predicted(self, evaluation: Evaluation) -> NDArray[np.int8] | None:
@@ -289,7 +339,7 @@ class ScanResults:
             return None
         known = self.current()
         if known is None or evaluation.metrics.missing <= known.metrics.missing:
-            self.newest = evaluation
+            self.subject.newest = evaluation
         return evaluation
 
 

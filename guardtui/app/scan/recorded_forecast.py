@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from guardtui.app.scan.subject import scanned_last
+from guardtui.domain.comparison import carried_over
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.forecast_record import ForecastBefore
 from guardtui.domain.guardrail import (
-    AIRS,
     ENGINE,
     Guardrail,
     ScannerSettings,
@@ -36,7 +37,7 @@ from guardtui.scanners.base import Report
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.experiments import ExperimentLog
 from guardtui.session.report_reader import has_iterations
-from guardtui.session.session import Iteration, Recorder, recorded_forecasts
+from guardtui.session.session import Iteration, recorded_forecasts
 from guardtui.session.store import SessionStore
 
 
@@ -54,7 +55,8 @@ def recorded_guardrail(topic_path: Path, wanted: Guardrail | None = None) -> Rec
             f"{topic_path}: no verdicts of a guardrail are recorded in its session\n"
             f"  {_remedy(topic_path)}"
         )
-    chosen = _scanned_last(topic_path, answered, iterations)
+    log = ExperimentLog(SessionStore(topic_path, reading=True))
+    chosen = scanned_last(answered, iterations, log.experiments) or answered[0]
     if wanted is not None:
         found = matches(wanted, [settings.guardrail for settings in answered])
         if not found:
@@ -69,33 +71,6 @@ def recorded_guardrail(topic_path: Path, wanted: Guardrail | None = None) -> Rec
     return RecordedGuardrail(
         chosen, others, tuple(iterations), _experiments(topic_path, iterations)
     )
-
-
-def _scanned_last(
-    topic_path: Path, answered: Sequence[ScannerSettings], iterations: Sequence[Iteration]
-) -> ScannerSettings:
-    """Return the first of the guardrails, but none that was only in a log if there is another.
-
-    Nor a profile for tests.
-    """
-    experiments = ExperimentLog(SessionStore(topic_path, reading=True)).experiments()
-
-    def is_of_experiment(iteration: Iteration) -> bool:
-        evaluation = iteration.evaluation
-        return any(
-            evaluation.settings.guardrail == one.settings.guardrail
-            and evaluation.topic in one.definitions
-            and iteration.created >= one.created
-            for one in experiments
-        )
-
-    scanned = {
-        iteration.evaluation.settings.guardrail
-        for iteration in iterations
-        if iteration.by is not Recorder.LOG
-        and (iteration.evaluation.settings.kind != AIRS or not is_of_experiment(iteration))
-    }
-    return next((one for one in answered if one.guardrail in scanned), answered[0])
 
 
 def fit_recorded(
@@ -294,7 +269,6 @@ def _compared(scans: Sequence[Iteration], forecaster: Forecaster) -> Iteration |
 def _measured(scans: Sequence[Iteration], topic: Topic, prompts: PromptSet) -> Iteration | None:
     for iteration in reversed(scans):
         evaluation = iteration.evaluation
-        same = evaluation.topic == topic and evaluation.prompt_set == prompts.fingerprint
-        if same and not evaluation.metrics.missing:
+        if evaluation.topic == topic and not carried_over(evaluation, prompts).metrics.missing:
             return iteration
     return None

@@ -158,30 +158,21 @@ class Scans:
 
     def guardrail_changed(self) -> None:
         """Show the results of the newly chosen guardrail."""
-        self.results.prefers_preview = False
+        self.results.subject.engine_only = False
         self._store.show_scan(None)
         self._preview.request()
 
     def swap_preview(self) -> None:
-        """Switch between the scan or forecast and the engine's preview."""
-        if self.results.current() is None:
-            self._swap_forecast()
-            return
-        self.results.prefers_preview = not self.results.prefers_preview
-        shown = "the engine's own figures" if self.results.prefers_preview else "the scan"
-        self._author.notify(f"Shown: {shown}.")
-        self._preview.request()
-
-    def _swap_forecast(self) -> None:
-        forecasting, shown = self._forecasting, self._store.state.forecast
-        if shown is None and forecasting.wanted:
+        """Switch between the figures of the guardrail, or their forecast, and the engine's."""
+        state, subject = self._store.state, self.results.subject
+        if not subject.engine_only and state.forecast is None and self.results.current() is None:
             self._author.notify(
                 "This definition has not been scanned: the engine's figures are shown."
             )
             return
-        forecasting.wanted = shown is None
-        name = "a forecast" if forecasting.wanted else "the embedded engine's own view"
-        self._author.notify(f"Shown while you edit: {name}.")
+        subject.engine_only = not subject.engine_only
+        whose = "the engine" if subject.engine_only else "the guardrail"
+        self._author.notify(f"Shown: the figures of {whose}.")
         self._preview.request()
 
     def use_threshold(self, chosen: float | None, *, keep: bool = True) -> None:
@@ -207,7 +198,6 @@ class Scans:
         same_prompts = new.prompts is old.prompts and new.companions is old.companions
         if same_prompts and new.topic == old.topic:
             return
-        self.results.prefers_preview = False
         self._planning.forget_rest()
         if not self.under_way:
             self._store.show_scan(None)
@@ -311,7 +301,7 @@ class Scans:
         if not self._cache.works:
             self._connections.warn(f"{self._cache.path}: cannot be used: verdicts are not cached")
         self.results.evaluator = evaluator = RemoteEvaluator(run.make(self._cache))
-        self._shown, self.results.prefers_preview = None, False
+        self._shown, self.results.subject.engine_only = None, False
         self._check = check = run.check
         epochs = self._connections.options.epochs
         if check is None:
@@ -328,7 +318,7 @@ class Scans:
                 return
         # The threshold may have changed during the scan.
         evaluation = self._titled(self.results.at_chosen_threshold(evaluation))
-        self.results.newest = evaluation
+        self.results.subject.newest = evaluation
         await self._record(evaluation, run)
         if self.results.is_current(evaluation):
             # Evaluations of fewer verdicts must not be shown after this.

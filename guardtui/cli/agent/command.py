@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 import click
+
+from guardtui.cli.command_help import Group
 
 COMMANDS = {
     "spec": "Print commands, options, exit codes, formats and schemas as JSON.",
@@ -14,7 +17,7 @@ COMMANDS = {
 """Short help of each subcommand by its name, which is that of its module in this package."""
 
 
-class _LazyGroup(click.Group):
+class _LazyGroup(Group):
     """A group that imports a subcommand's module only to run it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -26,9 +29,10 @@ class _LazyGroup(click.Group):
         command: click.Command = import_module(f"guardtui.cli.agent.{cmd_name}").command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+    def command_sections(
+        self, ctx: click.Context
+    ) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
+        yield "Commands", list(COMMANDS.items())
 
 
 @click.group("agent", cls=_LazyGroup)

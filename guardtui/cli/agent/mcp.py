@@ -9,13 +9,14 @@ from pathlib import Path
 
 import click
 
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import InputError, note
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
 from guardtui.cli.options import FILE, reading_options
 from guardtui.domain.prompt_reading import Reading
 
 
-@click.command("mcp")
+@click.command("mcp", cls=Command)
 @click.argument("topic", type=FILE)
 @click.option("--prompts", type=FILE, required=True, metavar="FILE", help="Labelled prompts.")
 @reading_options

@@ -116,10 +116,10 @@ class LoopTools:
             Field(description="What to try; default: the engine's edits of the examples."),
         ] = None,
     ) -> CallToolResult:
-        """Try wordings on the guardrail, prompt by prompt, until one is proven better than the
+        """Try wordings on the guardrail, prompt by prompt, until one is shown to be better than the
         topic file's definition. Needs --allow-calls and --allow-write.
 
-        A proven one is recorded as an undecided iteration with open verdicts: evaluate its
+        A better one is recorded as an undecided iteration with open verdicts: evaluate its
         definition to complete them, then keep it."""
         given = [
             Wording(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+from guardtui.cli.command_help import Command
 
-@click.command("skill")
+
+@click.command("skill", cls=Command)
 def command() -> None:
     """Print a skill: how a coding agent refines a topic with guardtui.
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import click
 
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.options import exits_of
 from guardtui.cli.output import write
@@ -125,7 +126,7 @@ class Spec:
     schemas: Annotated[dict[str, dict[str, Any]] | None, Omitted] = None
 
 
-@click.command("spec")
+@click.command("spec", cls=Command)
 @click.option("--command", "only", metavar="NAME", help="Only this command or group, such as eval.")
 @click.option("--schema", metavar="NAME", help="Only this JSON Schema, such as topic.")
 @click.pass_context

@@ -11,6 +11,7 @@ import click
 
 from guardtui.cli import diagnostics, signals
 from guardtui.cli.audit.inputs import AuditInputs, AuditTopic
+from guardtui.cli.command_help import Command
 from guardtui.cli.delivery import write_all
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.gates import Result, State, coverage_gate, exit_code, summary
@@ -43,7 +44,14 @@ _FINDINGS = 3  # of one prompt set, listed one by one
 _NAME_CHARACTERS = 60
 
 
-@click.command("audit")
+@click.command(
+    "audit",
+    cls=Command,
+    examples=(
+        ("guardtui audit topics/ --max-conflicts 0", "All topics of a folder"),
+        ("guardtui audit tax.yaml harm.yaml --min-coverage 0.8", "Two topics, with a gate"),
+    ),
+)
 @click.argument("topics", type=FILE, nargs=-1, required=True, metavar="TOPIC|FOLDER|PROFILE…")
 @click.option(
     "--prompts",
@@ -97,7 +105,7 @@ def command(
     Name topic files, a folder of them, or a profile file that lists them. The prompts of a
     topic are those used last in the app, or a file of the same name beside it, unless
     --prompts names others. The report has the profile as a whole, each topic, and the
-    conflicts between topics, all by the embedded engine.
+    conflicts between topics, all by the engine.
     """
     chosen = choose(format_name, outputs, "table", DOCUMENT_FORMATS)
     inputs = AuditInputs(topics, prompts, reading or AS_WRITTEN)
@@ -179,7 +187,7 @@ def _gates(
 
 @dataclass(frozen=True)
 class OwnThresholds:
-    """The embedded engine with a threshold for each topic, by the topic's name."""
+    """The engine with a threshold for each topic, by the topic's name."""
 
     engine: LocalScanner
     thresholds: Mapping[str, float]
@@ -203,7 +211,7 @@ def _engine(
     """Return the scanner of an audit, and a notice on the threshold of each topic.
 
     With `fitted`, each topic has the threshold fitted to its labels, or, with too few of them, the
-    shipped one. Otherwise all have the same, and there are no notices. Raises ScannerError.
+    built-in one. Otherwise all have the same, and there are no notices. Raises ScannerError.
     """
     engine = LocalScanner(encoder or ENCODERS[0])
     if wanted != FITTED:
@@ -219,7 +227,7 @@ def _engine(
             evaluation = fitted.evaluate_now(topic.topic, topic.prompts)
             assert evaluation is not None  # noqa: S101 - nothing stops it
             settings = evaluation.settings
-        threshold = settings.threshold or engine.shipped_threshold
+        threshold = settings.threshold or engine.built_in_threshold
         thresholds[topic.topic.name] = threshold
         name = display_start(topic.topic.name, _NAME_CHARACTERS)
         notices.append(

@@ -16,6 +16,7 @@ import click
 
 from guardtui import __version__
 from guardtui.app.guardrails.check_result import BAD, CheckResult, CheckResults
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import (
     AIRS,
@@ -25,9 +26,17 @@ from guardtui.cli.guardrail_options import (
 )
 from guardtui.cli.options import exits, json_option
 from guardtui.cli.output import write
+from guardtui.session.topic_places import data_folder
 
 
-@click.command("doctor")
+@click.command(
+    "doctor",
+    cls=Command,
+    examples=(
+        ("guardtui doctor", "This installation"),
+        ("guardtui doctor --guardrail airs:prod", "Whether a guardrail is reached too"),
+    ),
+)
 @json_option
 @guardrail_option(
     "Check this guardrail instead, in depth: airs, airs:PROFILE, judge:URL#MODEL, "
@@ -82,6 +91,7 @@ def examine() -> Iterator[CheckResult]:
     yield from _terminal()
     yield _settings()
     yield from _cache()
+    yield CheckResult("data", "ok", str(data_folder()))
     yield from _encoders()
     yield _sample_data()
     yield _database()
@@ -92,7 +102,7 @@ def _versions() -> Iterator[CheckResult]:
 
     yield CheckResult("guardtui", "ok", __version__)
     yield CheckResult("python", "ok", sys.version.split()[0])
-    needed = [line for line in requires("guardtui") or () if "extra ==" not in line]
+    needed = [line for line in requires("guardtui") or () if ";" not in line]
     for name in sorted(re.split(r"[^\w.-]", line)[0] for line in needed):
         try:
             yield CheckResult(name, "ok", version(name))

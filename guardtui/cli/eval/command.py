@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.expressions import epoch_options, own_metric_option, parse_epochs, plugin_option
 from guardtui.cli.gates import Gates, gate_options, gates_of
@@ -96,8 +97,8 @@ class EvalRequest:
         gates = gates_of(values)
         gates.check_usage(baseline=values["baseline"] is not None)
         repeat = values["repeat"]
-        if repeat == "flipped" and values["baseline"] is None:
-            raise click.UsageError("--repeat flipped needs --baseline")
+        if repeat == "changed" and values["baseline"] is None:
+            raise click.UsageError("--repeat changed needs --baseline")
         epochs = parse_epochs(values.pop("epochs"), values.pop("reducer"))
         if repeat is not None and epochs is None:
             raise click.UsageError("--repeat needs --epochs of at least 2")
@@ -107,9 +108,9 @@ class EvalRequest:
         guardrail = flags.select(values["topic"])
         _require_fitting(guardrail, options)
         if values["flips"] and guardrail.kind == "engine":
-            raise click.UsageError("--flips needs a guardrail: add --guardrail NAME")
+            raise click.UsageError("--likely-changes needs a guardrail: add --guardrail NAME")
         if not values["flips"] and (values["within"], values["max_calls"]) != (None, None):
-            raise click.UsageError("--within and --max-calls are for --flips: add it")
+            raise click.UsageError("--within and --max-calls are for --likely-changes: add it")
         if values["within"] is not None and repeat is not None:
             raise click.UsageError("--within uses all epochs: omit --repeat")
         variants = variants_of(values)
@@ -147,7 +148,22 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
             )
 
 
-@click.command("eval")
+@click.command(
+    "eval",
+    cls=Command,
+    examples=(
+        ("guardtui eval tax.yaml --prompts tax.csv", "A table of the rates and the mistakes"),
+        (
+            "guardtui eval tax.yaml --prompts tax.csv --min-coverage 0.8 -o report.html",
+            "A gate for CI, with a report",
+        ),
+        (
+            "guardtui eval tax.yaml --prompts tax.csv --baseline last --max-regressions 0",
+            "No prompt may get worse",
+        ),
+        ("guardtui eval tax.yaml --prompts tax.csv --guardrail airs:prod", "Ask AIRS"),
+    ),
+)
 @click.argument("topic", type=FILE)
 @prompts_option
 @reading_options
@@ -196,7 +212,8 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     help="With --thresholds: minimum TNR of the best threshold.",
 )
 @click.option(
-    "--flips",
+    "--likely-changes",
+    "flips",
     is_flag=True,
     help="Scan only prompts whose verdict is in doubt after the edit, by the forecast from the "
     "session; the others stay open, so the exit code is 3.",
@@ -205,14 +222,14 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
     "--within",
     type=INSIDE,
     metavar="X",
-    help="With --flips: scan in rounds, the most informative prompts first, until the 95 % "
-    "interval of coverage is at most ± X (such as 0.02).",
+    help="With --likely-changes: scan in rounds, the most informative prompts first, until "
+    "coverage is known to ± X (such as 0.02).",
 )
 @click.option(
     "--max-calls",
     type=click.IntRange(1),
     metavar="N",
-    help="With --flips: scan in rounds, with at most N calls.",
+    help="With --likely-changes: scan in rounds, with at most N calls.",
 )
 @click.option(
     "--record/--no-record",
@@ -223,9 +240,9 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 @epoch_options
 @click.option(
     "--repeat",
-    type=click.Choice(("all", "flipped", "near")),
-    help="With --epochs, the prompts to scan again: all (default), flipped (since the baseline) "
-    "or near (the embedded engine's threshold).",
+    type=click.Choice(("all", "changed", "near")),
+    help="With --epochs, the prompts to scan again: all (default), changed (since the baseline) "
+    "or near (the engine's threshold).",
 )
 @click.option(
     "--jobs",

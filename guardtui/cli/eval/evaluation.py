@@ -16,8 +16,9 @@ from guardtui.cli.diagnostics import InputError, error, note, warn
 from guardtui.cli.eval.command import EvalRequest
 from guardtui.cli.eval.thresholds import report_thresholds, sweep_of, threshold_outputs
 from guardtui.cli.expressions import load_plugins, own_metrics
-from guardtui.cli.inputs import path_from_here, say_blank_texts, say_findings
+from guardtui.cli.inputs import say_blank_texts, say_findings
 from guardtui.cli.options import reading_words
+from guardtui.cli.output import path_from_here
 from guardtui.cli.output_options import ReportOutput, check_outputs, choose, page_of, with_variants
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 
 _NEAR = 0.1
-"""Maximum distance of a score of the embedded engine from its threshold that counts as near."""
+"""Maximum distance of a score of the engine from its threshold that counts as near."""
 
 
 def evaluate(request: EvalRequest) -> int:
@@ -88,8 +89,9 @@ def evaluate(request: EvalRequest) -> int:
         metrics = report.evaluation.metrics
         if request.flips and not metrics.errors:
             error(
-                f"{metrics.open} of {metrics.prompts} prompts were not asked, as --flips requests\n"
-                "  gates need verdicts on all prompts: run the command without --flips"
+                f"{metrics.open} of {metrics.prompts} prompts were not asked, as --likely-changes "
+                "requests\n"
+                "  gates need verdicts on all prompts: run the command without --likely-changes"
             )
             return
         allowed = request.gates.max_errors is not None
@@ -295,7 +297,7 @@ def _record(
 
 
 def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> FlipRounds | None:
-    """Return a check in rounds if --flips has a goal, or None."""
+    """Return a check in rounds if --likely-changes has a goal, or None."""
     if request.within is None and request.max_calls is None:
         return None
     from guardtui.app.scan.plan import FlipGoal
@@ -308,7 +310,7 @@ def _flip_rounds(request: EvalRequest, topic: Topic, prompts: PromptSet) -> Flip
 def _rows_in_doubt(
     request: EvalRequest, run: ScanRun, topic: Topic, prompts: PromptSet
 ) -> NDArray[np.intp] | None:
-    """Return the rows that --flips scans, the most doubtful first; None for all.
+    """Return the rows that --likely-changes scans, the most doubtful first; None for all.
 
     Raises ForecastError if the session has too few verdicts of this guardrail.
     """
@@ -332,7 +334,7 @@ def _rows_in_doubt(
 def _with_logged(request: EvalRequest, run: ScanRun, job: ScanJob) -> ScanJob:
     """Return the job without the prompts whose verdicts a log of production has, if any.
 
-    All are asked with --fresh, in several epochs, and in a check of likely flips.
+    All are asked with --fresh, in several epochs, and in a check of likely changes.
     """
     if not run.remote or request.options.fresh or job.epochs is not None or job.begin is not None:
         return job
@@ -384,7 +386,7 @@ def _repeated(
 
     `before` is the baseline.
     """
-    if request.repeat == "flipped" and before is not None:
+    if request.repeat == "changed" and before is not None:
         baseline = before
 
         def flipped(now: Evaluation) -> NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""`eval --flips` in rounds: scan prompts in doubt until the interval of coverage is narrow."""
+"""`eval --likely-changes` in rounds: scan prompts in doubt until coverage is known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from guardtui.scanners.local.scanner import LocalScanner
 
 @dataclass(eq=False)
 class FlipRounds:
-    """A check of the likely flips from the session of a topic file; `check` is made by `begin`."""
+    """A check of likely changes from the session of a topic file; `check` is made by `begin`."""
 
     topic_path: Path
     topic: Topic

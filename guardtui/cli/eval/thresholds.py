@@ -45,7 +45,7 @@ def threshold_outputs(request: EvalRequest) -> list[ReportOutput]:
     others = {
         "a gate": request.gates != Gates(),
         "--baseline": request.baseline,
-        "--flips": request.flips,
+        "--likely-changes": request.flips,
         "--epochs": request.epochs,
         "--with": request.options.companion_paths,
         "--metric": request.metrics,

@@ -20,6 +20,7 @@ from guardtui.advice.splits import SplitError
 from guardtui.app.advice.refinement import open_measure
 from guardtui.app.scan.recorded_forecast import last_forecaster
 from guardtui.cli import diagnostics
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags, guardrail_option
 from guardtui.cli.inputs import say_findings
@@ -78,7 +79,21 @@ class Time(_TimeType):
 _FORMATS = ("table", "json", "md")
 
 
-@click.command("refine")
+@click.command(
+    "refine",
+    cls=Command,
+    examples=(
+        ("guardtui refine tax.yaml --prompts tax.csv --time 60s", "Search with the engine"),
+        (
+            "guardtui refine tax.yaml --prompts tax.csv --write-topic better.yaml",
+            "Write the first proposal to a new file",
+        ),
+        (
+            "guardtui refine tax.yaml --prompts tax.csv --experiment --guardrail airs:test",
+            "Try edits on the guardrail itself",
+        ),
+    ),
+)
 @click.argument("topic", type=FILE)
 @prompts_option
 @reading_options
@@ -101,7 +116,7 @@ _FORMATS = ("table", "json", "md")
 @click.option(
     "--experiment",
     is_flag=True,
-    help="Try candidates on the guardrail itself, prompt by prompt, until one is proven better.",
+    help="Try candidates on the guardrail itself, prompt by prompt, until one is better.",
 )
 @click.option(
     "--calls",
@@ -139,7 +154,7 @@ _FORMATS = ("table", "json", "md")
 @exits(
     {
         Exit.NOT_COMPLETED: "an experiment is not completed",
-        Exit.NOT_ENOUGH_EVIDENCE: "no edit is proposed, or proven",
+        Exit.NOT_ENOUGH_EVIDENCE: "no edit is proposed, or shown to be better",
     }
 )
 def command(

@@ -253,11 +253,11 @@ class ExperimentCommand:
             if keep is not None:
                 keep(best.topic)  # before it is recorded as kept: writing may fail
                 kept = True
-            self._say_recorded(headless.record_proven(run, kept=kept), kept=kept)
+            self._say_recorded(headless.record_better(run, kept=kept), kept=kept)
         return headless.report_of(run, status, kept=kept)
 
     def _say_recorded(self, recorded: Iteration | None, *, kept: bool) -> None:
-        """Say as which iteration a proven candidate was recorded, and how to keep it."""
+        """Say as which iteration a better candidate was recorded, and how to keep it."""
         if recorded is None:
             return
         number = str(recorded.number)

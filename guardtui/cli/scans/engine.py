@@ -1,4 +1,4 @@
-"""Scans by the embedded engine, whose prompts may be embedded by several processes."""
+"""Scans by the engine, whose prompts may be embedded by several processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def make_run(guardrail: NamedGuardrail, options: RunOptions) -> EngineRun:
-    """Return the run of the embedded engine, with the processes that embed prompts.
+    """Return the run of the engine, with the processes that embed prompts.
 
     Raises `WorkersError` if their package is not installed.
     """
@@ -36,7 +36,7 @@ def make_run(guardrail: NamedGuardrail, options: RunOptions) -> EngineRun:
 
 @dataclass
 class EngineRun:
-    """The embedded engine with the options of the command line."""
+    """The engine with the options of the command line."""
 
     guardrail: Guardrail
     encoder: str | None
@@ -58,7 +58,7 @@ class EngineRun:
             self.engine = engine
             together = WithCompanions(engine, job.companions.topics, job.companions.closed)
             evaluation = signals.run(evaluated(together, job))
-        return evaluation, own_fit(evaluation, engine.shipped_threshold)
+        return evaluation, own_fit(evaluation, engine.built_in_threshold)
 
     def say_incomplete(self, evaluation: Evaluation, *, allowed: bool) -> None:
         """Do nothing: every prompt has a verdict."""

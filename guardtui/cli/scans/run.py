@@ -15,9 +15,10 @@ from guardtui.cli import diagnostics
 from guardtui.cli.options import RunOptions
 from guardtui.cli.progress import watched
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.findings import located
 from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.operating_point import ThresholdFit
-from guardtui.domain.prompts import PromptSet, located
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.scanners.base import RemoteScanner, Scanner
 from guardtui.session.companions import ALONE, Companions
@@ -53,7 +54,7 @@ class ScanJob:
     `guardrail_words` are the flags of a command that choose the guardrail.
     `baseline` is what the result is compared with. `repeated` returns the rows to scan again after
     the first of the `epochs`, None all of them. With a `begin`, which gets the scanner's settings,
-    the cached prompts (bool [N]) and the number of epochs, a check of the likely flips chooses the
+    the cached prompts (bool [N]) and the number of epochs, a check of likely changes chooses the
     rows in rounds. `ended` gets the verdicts of a scan that was interrupted or failed; it must be
     quick.
     """
@@ -105,7 +106,7 @@ class ScanRun(Protocol):
 
     @property
     def engine(self) -> LocalScanner | None:
-        """The embedded engine once it has evaluated, None for another guardrail."""
+        """The engine once it has evaluated, None for another guardrail."""
 
     @property
     def doubt(self) -> Doubt | None:
@@ -154,7 +155,7 @@ async def evaluated(scanner: Scanner | RemoteScanner, job: ScanJob) -> Evaluatio
     evaluation = await watched(evaluator.evaluate(topic, prompts), lambda: evaluator.progress)
     if epochs is None:
         return evaluation
-    # The embedded engine is deterministic.
+    # The engine is deterministic.
     return replace(evaluation, verdicts=epochs.combine([evaluation.verdicts] * epochs.count))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from guardtui.cli import diagnostics, signals
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.expressions import (
     load_plugins,
@@ -27,7 +28,7 @@ from guardtui.cli.output import check_output, write
 from guardtui.cli.output_options import format_choice, format_for
 from guardtui.cli.score.graders import grader_maker, model_role_option, models_named, roles_of
 from guardtui.domain.figures import count_text
-from guardtui.domain.prompts import located
+from guardtui.domain.findings import located
 from guardtui.files.output_files import OutputSet, load_outputs
 from guardtui.reports.score_document import FORMATS, write_scores
 from guardtui.reports.score_report import ScoreReport
@@ -52,7 +53,17 @@ _LISTED = 5
 _BAR = 24
 
 
-@click.command("score")
+@click.command(
+    "score",
+    cls=Command,
+    examples=(
+        ("guardtui score answers.csv --scorer 'match()'", "The target stands at the end"),
+        (
+            "guardtui score answers.csv --scorer 'model_graded_qa()' --model URL#MODEL",
+            "A model grades",
+        ),
+    ),
+)
 @click.argument("file", type=FILE)
 @click.option(
     "--scorer",

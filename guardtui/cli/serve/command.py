@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 import guardtui
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import InputError, note, warn
 from guardtui.cli.open import app_options, prepared
 from guardtui.cli.output import write
@@ -28,7 +29,13 @@ _CLOSING = 5.0
 """Seconds for open apps to save their drafts when the server ends."""
 
 
-@click.command("serve")
+@click.command(
+    "serve",
+    cls=Command,
+    examples=(
+        ("guardtui serve tax.yaml --prompts tax.csv --port 8000", "On this machine's port 8000"),
+    ),
+)
 @app_options
 @click.option(
     "--port",

@@ -17,6 +17,7 @@ from guardtui.cli.airs_service import (
     failures_told,
     settings_of,
 )
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.options import FILE
@@ -33,7 +34,7 @@ from guardtui.scanners.airs.policy_paths import PolicyPath
 _PLACE = re.compile(r"(?:entry\s+)?([1-9][0-9]{0,5})(?:\s*,\s*|\s+)?([a-z-]*)", re.IGNORECASE)
 
 
-@click.command("apply")
+@click.command("apply", cls=Command)
 @click.argument("topic", type=FILE, metavar="TOPIC_FILE")
 @airs_option
 @click.option(

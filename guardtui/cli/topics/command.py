@@ -17,6 +17,7 @@ from guardtui.cli.airs_service import (
     open_management,
     settings_of,
 )
+from guardtui.cli.command_help import Group
 from guardtui.cli.diagnostics import Exit
 from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.options import FILE, exits, json_option
@@ -73,7 +74,15 @@ class TopicList:
     topics: list[TopicEntry]
 
 
-@click.group("topics")
+@click.group(
+    "topics",
+    cls=Group,
+    examples=(
+        ("guardtui topics list", "The topics of the tenant"),
+        ("guardtui topics apply tax.yaml --guardrail airs:prod", "Deploy a definition"),
+        ("guardtui topics revert tax.yaml --guardrail airs:prod", "Restore what was there before"),
+    ),
+)
 @exits(
     {
         Exit.BAD_INPUT: "bad input, or an unknown topic or profile",

@@ -16,6 +16,7 @@ from guardtui.cli.airs_service import (
     open_management,
     settings_of,
 )
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.topics.changes import agreement_options, agrees
@@ -27,7 +28,7 @@ _HOLDERS = 10
 _REVISIONS = 5
 
 
-@click.command("delete")
+@click.command("delete", cls=Command)
 @click.argument("name")
 @click.option("--force", is_flag=True, help="First remove it from all profiles that use it.")
 @click.option(

@@ -21,6 +21,7 @@ from guardtui.cli.airs_service import (
     failures_told,
     settings_of,
 )
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit, InputError
 from guardtui.cli.guardrail_options import GuardrailFlags
 from guardtui.cli.options import FILE
@@ -32,7 +33,7 @@ from guardtui.session.session_file import has_session
 from guardtui.session.store import SessionStore
 
 
-@click.command("revert")
+@click.command("revert", cls=Command)
 @click.argument("topic", type=FILE, metavar="TOPIC_FILE")
 @airs_option
 @click.option("--all", "everything", is_flag=True, help="Restore the state before the first apply.")

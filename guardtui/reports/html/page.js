@@ -129,7 +129,11 @@
     const measure = () => {
       if (!body.rows.length && indices.length) body.append(emptyRow());
       if (body.rows.length) rowHeight = body.rows[0].getBoundingClientRect().height || 32;
-      const room = port.clientHeight - headRow.getBoundingClientRect().height;
+      const head = headRow.getBoundingClientRect().height;
+      /* A short list leaves no empty space. */
+      const needed = head + Math.max(1, indices.length) * rowHeight + 2;
+      scroller.style.height = `min(32rem, ${Math.ceil(needed)}px)`;
+      const room = port.clientHeight - head;
       visible = Math.max(1, Math.floor(room / rowHeight));
       const beyond = Math.max(0, indices.length - visible);
       filler.style.height = `${Math.min(beyond * rowHeight, TALLEST)}px`;

@@ -15,7 +15,7 @@ from guardtui.domain.document import (
     Mark,
     Series,
 )
-from guardtui.domain.figures import capitalized
+from guardtui.domain.figures import ON_NEW_PROMPTS, capitalized
 from guardtui.reports.html.page import Content, Markup, join, tag
 
 WIDTH, HEIGHT = 320.0, 200.0
@@ -282,7 +282,7 @@ def _bar_axis(y: float, end: float, step: float) -> Iterator[Markup]:
 
 
 def _bar_legend(chart: BarChart, y: float) -> Markup:
-    signs = ["├─┤ 95 % interval"] * any(bar.interval for bar in chart.bars)
+    signs = [f"├─┤ {ON_NEW_PROMPTS}"] * any(bar.interval for bar in chart.bars)
     signs += [f"▲ {chart.before}"] * any(bar.before is not None for bar in chart.bars)
     limit = None
     if chart.limit is not None:

@@ -24,7 +24,7 @@ Stopped = Callable[[], bool]
 MANY = 2_000
 """Prompts above which a set is embedded in parts."""
 
-PARTS = (500, 2_000, 4_000, 8_000, 16_000)
+PARTS = (200, 500, 2_000, 4_000, 8_000, 16_000)
 """Numbers of embedded prompts at which a part is published; further parts change figures little."""
 
 _SLICE = 10_000  # prompts whose cached vectors are held at a time

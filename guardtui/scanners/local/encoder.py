@@ -7,17 +7,22 @@ import hashlib
 import io
 import json
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from guardtui.domain.errors import GuardtuiError
+from guardtui.scanners.base import ScannerError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from guardtui.scanners.local.minilm import MiniLM
+    from guardtui.scanners.local.pair import Pair
+    from guardtui.scanners.local.static import Static
 
 ENCODERS = ("pair", "minilm", "static")
 """Names for `load_encoder`, the default first."""
@@ -26,7 +31,7 @@ WEIGHTS = Path(__file__).parent / "weights"
 """The folder of the shipped weights files."""
 
 
-class EncoderError(GuardtuiError):
+class EncoderError(ScannerError):
     """An encoder cannot be loaded; the message is for the author."""
 
 
@@ -50,49 +55,92 @@ class Encoder(Protocol):
         """Number of texts per call of `encode`: a call cannot be stopped, and takes below 0.5 s."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit rows [n, dimensions]. Never fails; long text is cut to the window."""
+        """Return unit rows [n, dimensions]; long text is cut to the window.
+
+        No text makes it fail. Raises `EncoderError` if the weights cannot be loaded.
+        """
 
 
-def load_encoder(name: str, *, threads: int = 1) -> Encoder:
-    """Return the encoder of this name, loaded; the same object each time.
+def load_encoder(name: str) -> Encoder:
+    """Return the encoder of this name, loaded (0.1 to 0.5 s); the same object each time.
 
-    `threads` is the number of threads that one call of `encode` may use (not static).
     Raises `EncoderError` for an unknown name, and for a weights file that is missing or damaged.
     """
-    if name not in ENCODERS:
-        raise EncoderError(f"unknown encoder {name!r}: choose one of {', '.join(ENCODERS)}")
-    return _loaded(name, 1 if name == "static" else threads)
+    with _LOADING:
+        return _loaded(name)
+
+
+_LOADING = threading.Lock()
 
 
 @cache
-def _loaded(name: str, threads: int) -> Encoder:
+def _loaded(name: str) -> Encoder:
+    return _kind(name)(WEIGHTS)
+
+
+def _kind(name: str) -> type[MiniLM | Pair | Static]:
     if name == "minilm":
         from guardtui.scanners.local.minilm import MiniLM
 
-        return MiniLM(WEIGHTS, threads=threads)
+        return MiniLM
     if name == "pair":
         from guardtui.scanners.local.pair import Pair
 
-        return Pair(WEIGHTS, threads=threads)
-    from guardtui.scanners.local.static import Static
+        return Pair
+    if name == "static":
+        from guardtui.scanners.local.static import Static
 
-    return Static(WEIGHTS)
+        return Static
+    raise EncoderError(f"unknown encoder {name!r}: choose one of {', '.join(ENCODERS)}")
 
 
-def checked_bytes(folder: Path, name: str) -> tuple[bytes, str]:
-    """Return the content of a weights file and its sha256, after a check against the record.
+class LazyEncoder:
+    """An encoder that is loaded when it first encodes: its id finds cached vectors without it."""
+
+    def __init__(self, name: str) -> None:
+        """Read its id. Raises `EncoderError` as `load_encoder`, but for damaged weights."""
+        kind = _kind(name)
+        self.name, self.dimensions, self.chunk = name, kind.dimensions, kind.chunk
+        self.id = encoder_id(WEIGHTS, name, kind.files, kind.version)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit rows [n, dimensions]. Raises `EncoderError` if it cannot be loaded."""
+        return load_encoder(self.name).encode(texts)
+
+
+def encoder_id(folder: Path, name: str, files: Sequence[str], version: int) -> str:
+    """Return the name, a short hash of the recorded hashes of its files, and the version."""
+    recorded = "".join(_recorded(folder, file) for file in files)
+    return f"{name}-{hashlib.sha256(recorded.encode()).hexdigest()[:16]}-{version}"
+
+
+def checked_file(folder: Path, name: str) -> Path:
+    """Return the path of a weights file, after a check of its sha256 against the record.
 
     Raises `EncoderError` if the file or the record is missing or unreadable, or if they differ.
     """
+    recorded, path = _recorded(folder, name), folder / name
     try:
-        recorded = json.loads((folder / "provenance.json").read_text("utf-8"))["files"][name]
-        content = (folder / name).read_bytes()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
         raise _damaged(name) from error
-    digest = hashlib.sha256(content).hexdigest()
     if digest != recorded:
         raise _damaged(name)
-    return content, digest
+    return path
+
+
+def checked_bytes(folder: Path, name: str) -> bytes:
+    """Return the content of a weights file; see `checked_file`."""
+    return checked_file(folder, name).read_bytes()
+
+
+def _recorded(folder: Path, name: str) -> str:
+    try:
+        record = json.loads((folder / "provenance.json").read_text("utf-8"))
+        return str(record["files"][name])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(name) from error
 
 
 def _damaged(name: str) -> EncoderError:
@@ -122,19 +170,21 @@ def import_library(module: str) -> Any:
         ) from error
 
 
-def load_session(model: bytes, threads: int) -> Any:
-    """Return the onnxruntime session of a model. Raises `EncoderError` without its library.
+def load_session(model: Path) -> Any:
+    """Return the onnxruntime session of a model file. Raises `EncoderError` without its library.
 
-    `threads` is the number of threads of one run.
+    A run uses one thread: several run side by side (`encode_chunks`).
     """
+    # Without this, its releases of 2026 report each start to their maker.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     onnxruntime = import_library("onnxruntime")
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     # Spinning threads would take the processor from the screen.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
 def equal_lengths(tokens: Sequence[Sequence[int]], at_most: int) -> Iterator[list[int]]:

@@ -1,10 +1,10 @@
 """Prompt vectors in memory, as integers, and their product with a topic's text.
 
 A prompt's vector is rounded to int8 with a scale, and a text's vector to integers. Every product is
-then a sum of integers that float32 holds exactly. So a cosine depends neither on how the vectors
-are stored, nor on the other prompts of the computation, nor on the machine. Cosines of texts differ
-from float32 by less than 0.01 (at most 0.0063 for a single token of `static`); a vector with one
-component far above all others can differ by more.
+then a sum of integers that float32 holds exactly. So a cosine depends neither on the other prompts
+of the computation, nor on the machine. Cosines of texts differ from float32 by less than 0.01 (at
+most 0.0063 for a single token of `static`); a vector with one component far above all others can
+differ by more.
 
 The first columns of some encoders are for English only, and 0 for a text in another language
 (`english_columns`). Such a text shares only the other columns with an English one. To make texts of
@@ -21,42 +21,30 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = "NDArray[np.float32]"
 
-COMPACT_FROM = 96_000_000
-"""Number of values from which vectors are stored as int8: a quarter of the memory."""
-
 WHOLE = 4096
 """Steps to which a text's vector is rounded: cosines change by about 0.0001."""
 
 _ROUNDING = 0.05
 """Share of another language that may be due to rounding to int8."""
 
-_ROWS = 4096  # rows converted from int8 to float32 at a time: they fit into the processor's cache
+_AT_ONCE = 2**19  # values converted to float32 at a time: they fit into the processor's cache
 
 
 class PromptMatrix:
     """Vectors of all prompts. Similarities to a text are cosines, also across languages.
 
-    Values are [N, d] with a scale for each row [N] (`put` computes both): int8, or the same
-    integers as float32, which is fastest if memory suffices.
+    Values are int8 [N, d] with a scale for each row [N]; `put` computes both. From some thousand
+    prompts on, products are faster than with float32, of which the memory is four times as much.
     """
 
-    def __init__(
-        self, values: NDArray[np.generic], scales: Floats, english_columns: int = 0
-    ) -> None:
+    def __init__(self, values: NDArray[np.int8], scales: Floats, english_columns: int = 0) -> None:
         self._values, self._scales = values, scales
         self._english_columns = english_columns
 
     @classmethod
-    def empty(
-        cls,
-        count: int,
-        dimensions: int,
-        english_columns: int = 0,
-        dtype: type[np.int8] | type[np.float32] | None = None,
-    ) -> PromptMatrix:
-        """Return a matrix of zeros, by default of the type that suits its size."""
-        dtype = dtype or (np.float32 if count * dimensions < COMPACT_FROM else np.int8)
-        values = np.zeros((count, dimensions), dtype)
+    def empty(cls, count: int, dimensions: int, english_columns: int = 0) -> PromptMatrix:
+        """Return a matrix of zeros."""
+        values = np.zeros((count, dimensions), np.int8)
         return cls(values, np.zeros(count, np.float32), english_columns)
 
     def __len__(self) -> int:
@@ -74,23 +62,15 @@ class PromptMatrix:
 
     def product(self, vector: Floats, out: Floats) -> None:
         """Write similarities to one text ([d]) to `out` [N]."""
-        if self._values.dtype == np.int8:
-            self.fill_rows(vector[None], out[None])
-            return
-        np.dot(self._values, whole(vector), out=out)
-        out *= self._scales
-        out *= _text_scales(vector[None], self._english_columns)[0]
+        self.fill_rows(vector[None], out[None])
 
     def fill_rows(self, vectors: Floats, out: Floats) -> None:
         """Write similarities to several texts ([t, d]) to `out` [t, N]."""
-        if self._values.dtype != np.int8:
-            for vector, row in zip(vectors, out, strict=True):
-                self.product(vector, row)
-            return
         texts = np.ascontiguousarray(whole(vectors).T)
-        buffer = np.empty((min(_ROWS, len(self)), self._values.shape[1]), np.float32)
-        for start in range(0, len(self), _ROWS):
-            stop = min(start + _ROWS, len(self))
+        size = max(1, _AT_ONCE // self._values.shape[1])
+        buffer = np.empty((min(size, len(self)), self._values.shape[1]), np.float32)
+        for start in range(0, len(self), size):
+            stop = min(start + size, len(self))
             part = buffer[: stop - start]
             np.copyto(part, self._values[start:stop])
             out[:, start:stop] = np.dot(part, texts).T
@@ -99,7 +79,7 @@ class PromptMatrix:
 
     def products(self, vectors: Floats, rows: NDArray[np.intp]) -> Floats:
         """Return similarities [t, n] of texts [t, d] to the prompts of some rows (intp [n])."""
-        products: Floats = whole(vectors) @ self._values[rows].astype(np.float32, copy=False).T
+        products: Floats = whole(vectors) @ self._values[rows].astype(np.float32).T
         products *= self._scales[rows]
         products *= _text_scales(vectors, self._english_columns)[:, None]
         return products

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from guardtui.scanners.local.encoder import (
     checked_bytes,
+    checked_file,
     clean_text,
+    encoder_id,
     equal_lengths,
     load_session,
     load_tokenizer,
 )
 
-VERSION = 1
-"""Part of the id; to be raised when the same weights give other vectors."""
 WINDOW = 256
 """Maximum number of tokens; the model was published with this window."""
 CHARACTERS = 4096
@@ -37,19 +37,21 @@ class MiniLM:
     name = "minilm"
     dimensions = 384
     chunk = 32
+    files = ("minilm.onnx", "minilm-centre.npy", "tokenizer.json")
+    version = 1
+    """Part of the id: raise it when the same weights give other vectors."""
 
-    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+    def __init__(self, folder: Path) -> None:
         """Load from a folder of weights. Raises `EncoderError` if a file is damaged."""
-        model, model_hash = checked_bytes(folder, "minilm.onnx")
-        centre, centre_hash = checked_bytes(folder, "minilm-centre.npy")
-        definition, tokenizer_hash = checked_bytes(folder, "tokenizer.json")
-        self._session = load_session(model, threads)
+        model, *others = self.files
+        self._session = load_session(checked_file(folder, model))
+        centre, definition = (checked_bytes(folder, name) for name in others)
         self._centre: NDArray[np.float32] = np.load(io.BytesIO(centre), allow_pickle=False).astype(
             np.float32
         )
         self._tokenizer = load_tokenizer(definition)
         self._tokenizer.enable_truncation(WINDOW)
-        self.id = f"minilm-{model_hash[:8]}{centre_hash[:4]}{tokenizer_hash[:4]}-{VERSION}"
+        self.id = encoder_id(folder, self.name, self.files, self.version)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit rows [n, dimensions] as float32; text beyond the window is ignored."""

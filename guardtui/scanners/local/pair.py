@@ -14,12 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.scanners.local.encoder import checked_bytes
+from guardtui.scanners.local.encoder import checked_bytes, encoder_id
 from guardtui.scanners.local.minilm import MiniLM
 from guardtui.scanners.local.use import Use
 
-VERSION = 2
-"""Part of the id: raise it when the same weights give other vectors."""
 SHARE = 0.5
 """Share of the cosine by `minilm` in the cosine of two English texts."""
 UNSURE = 1.0
@@ -38,16 +36,18 @@ class Pair:
     english_columns = MiniLM.dimensions
     """Columns at the start that are 0 for a text in another language than English."""
     chunk = 96
+    files = (*MiniLM.files, *Use.files, "pair-languages.npy")
+    version = 2
+    """Part of the id: raise it when the same weights give other vectors."""
 
-    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+    def __init__(self, folder: Path) -> None:
         """Load both from a folder of weights. Raises `EncoderError` if a file is damaged."""
-        self._minilm = MiniLM(folder, threads=threads)
-        self._use = Use(folder, threads=threads)
-        content, languages_hash = checked_bytes(folder, "pair-languages.npy")
+        self._minilm = MiniLM(folder)
+        self._use = Use(folder)
+        content = checked_bytes(folder, "pair-languages.npy")
         # Weights [896] and the constant of a logistic regression by scripts/fit_languages.py.
         self._languages = np.load(io.BytesIO(content), allow_pickle=False).astype(np.float32)
-        hashes = "".join(part.id.split("-")[1][:12] for part in (self._minilm, self._use))
-        self.id = f"pair-{hashes}{languages_hash[:4]}-{VERSION}"
+        self.id = encoder_id(folder, self.name, self.files, self.version)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit rows [n, dimensions] as float32; text beyond the window is ignored."""

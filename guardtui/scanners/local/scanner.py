@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
 from guardtui.domain.operating_point import (
+    BUILT_IN,
     BY_HAND,
     FITTED,
-    SHIPPED,
     Threshold,
     has_enough_labels,
     settled,
@@ -28,7 +28,7 @@ from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Verdicts
 from guardtui.scanners.base import Report, ScannerError
 from guardtui.scanners.local.embedding import Grown, PromptVectors, embed_prompts
-from guardtui.scanners.local.encoder import ENCODERS, Encoder, EncoderError, load_encoder
+from guardtui.scanners.local.encoder import ENCODERS, Encoder, LazyEncoder, load_encoder
 from guardtui.scanners.local.explanation import Explanation, explain
 from guardtui.scanners.local.languages import language_not_learnt
 from guardtui.scanners.local.matrix import PromptMatrix
@@ -101,9 +101,9 @@ class _Prepared:
 class LocalScanner:
     """Scores prompts by semantic similarity, offline, as a stand-in for a guardrail.
 
-    `threshold` is a score from 0 to 1, by default the shipped one; a fitted one is another for each
-    definition. `encode` embeds prompts that are not cached. The guardrail of its settings changes
-    with the weights and the constants, so scores of equal ones compare.
+    `threshold` is a score from 0 to 1, by default the built-in one; a fitted one is another for
+    each definition. `encode` embeds prompts that are not cached. The guardrail of its settings
+    changes with the weights and the constants, so scores of equal ones compare.
     """
 
     live = True
@@ -135,36 +135,33 @@ class LocalScanner:
         _, scoring, _ = self.load()
         guardrail = Guardrail(ENGINE, encoder=scoring.encoder, version=scoring.version)
         if self._threshold is None:
-            return ScannerSettings(guardrail, self.shipped_threshold, SHIPPED)
+            return ScannerSettings(guardrail, self.built_in_threshold, BUILT_IN)
         if self._threshold == FITTED:
             return ScannerSettings(guardrail, None, FITTED)
         return ScannerSettings(guardrail, self._threshold, self._threshold_source)
 
     def settings_for(self, prompts: PromptSet) -> ScannerSettings:
-        """Return the settings for these prompts: too few labels are judged at the shipped one."""
+        """Return the settings for these prompts: too few labels are judged at the built-in one."""
         settings = self.settings
         if settings.threshold is None and not has_enough_labels(prompts.expected):
-            return replace(settings, threshold=self.shipped_threshold, threshold_source=SHIPPED)
+            return replace(settings, threshold=self.built_in_threshold, threshold_source=BUILT_IN)
         return settings
 
     @property
-    def shipped_threshold(self) -> float:
-        """The shipped threshold, a score from 0 to 1."""
+    def built_in_threshold(self) -> float:
+        """The built-in threshold, a score from 0 to 1."""
         _, scoring, _ = self.load()
         return float(probability(np.float32(scoring.threshold)))
 
     def load(self) -> tuple[Encoder, ScoringModel, VectorCache]:
-        """Load encoder and constants once (0.1 to 0.5 s). Raises `ScannerError` if damaged."""
+        """Load the constants once. Raises `EncoderError` if they are damaged."""
         loaded = self._loaded
         if loaded is not None:
             return loaded
         with self._load_lock:  # of its own: nobody who loads waits for prompts to be embedded
             if self._loaded is None:
-                try:
-                    encoder = load_encoder(self.encoder_name)
-                    scoring = load_scoring(self.encoder_name)
-                except EncoderError as error:
-                    raise ScannerError(str(error)) from error
+                encoder = LazyEncoder(self.encoder_name)
+                scoring = load_scoring(self.encoder_name)
                 folder = self._cache_folder or cache_folder()
                 cache = VectorCache(folder, encoder.id, encoder.dimensions)
                 self._loaded = encoder, scoring, cache
@@ -178,7 +175,7 @@ class LocalScanner:
     def use_threshold(self, threshold: Threshold, source: str = BY_HAND) -> None:
         """Set the score from which a prompt matches.
 
-        None for the shipped one, or `fitted` for one fitted to the labels at each definition.
+        None for the built-in one, or `fitted` for one fitted to the labels at each definition.
         """
         self._threshold = threshold
         self._threshold_source = source
@@ -275,9 +272,9 @@ class LocalScanner:
         """Return vectors of the topic's texts, its terms, results of its examples, and z [N]."""
         if self._loaded is None:
             raise RuntimeError("the scanner is not loaded")
-        encoder, scoring, _ = self._loaded
+        _, scoring, _ = self._loaded
         texts = topic_texts(topic.name, topic.description, topic.examples)
-        vectors = self._vectors_of(encoder, texts)
+        vectors = self._vectors_of(texts)
         self._update_rows(prepared, texts, vectors)
         rows = prepared.similarities
         examples = prepared.examples
@@ -349,9 +346,9 @@ class LocalScanner:
 
     def explain(self, topic: Topic, prompt: str) -> Explanation:
         """Explain the score of a prompt by its nearest part and the contributions of its words."""
-        encoder, scoring, _ = self.load()
+        _, scoring, _ = self.load()
         texts = topic_texts(topic.name, topic.description, topic.examples)
-        explanation = explain(encoder, scoring, texts, prompt)
+        explanation = explain(load_encoder(self.encoder_name), scoring, texts, prompt)
         language = language_not_learnt(self.encoder_name, prompt)
         return replace(explanation, unknown_language=language)
 
@@ -383,10 +380,17 @@ class LocalScanner:
             if mine:
                 self._lock.release()
 
-    def _vectors_of(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
+    def _vectors_of(self, texts: Sequence[str]) -> Floats:
         """Return vectors [k, d] of the topic's texts; only new texts are embedded."""
+        if self._loaded is None:
+            raise RuntimeError("the scanner is not loaded")
+        encoder, _, cache = self._loaded
         fresh = [text for text in dict.fromkeys(texts) if text not in self._text_vectors]
-        if fresh:
+        if fresh and not self._text_vectors:
+            # The first definition is that of a file, whose vectors are cached like its prompts';
+            # those of what is typed later are not.
+            self._text_vectors = dict(zip(fresh, _cached(encoder, cache, fresh), strict=True))
+        elif fresh:
             encoded = rounded(encoder.encode(fresh))
             if len(self._text_vectors) > 500:
                 self._text_vectors = {
@@ -417,3 +421,13 @@ class LocalScanner:
             prepared.matrix.fill_rows(vectors[fresh], similarities)
             rows[fresh] = similarities
         prepared.texts, prepared.similarities = texts, rows
+
+
+def _cached(encoder: Encoder, cache: VectorCache, texts: Sequence[str]) -> Floats:
+    """Return vectors [n, d] of texts from the cache; those that are new are written to it."""
+    keys = [text_key(text) for text in texts]
+    vectors = np.zeros((len(texts), encoder.dimensions), np.float32)
+    if missing := cache.read(keys, vectors):
+        vectors[missing] = rounded(encoder.encode([texts[row] for row in missing]))
+        cache.write([keys[row] for row in missing], vectors[missing])
+    return vectors

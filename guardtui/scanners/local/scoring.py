@@ -78,7 +78,7 @@ def similarity_rows(
     After an edit, only the row of the edited text is computed: `out` is then a slice of the rows.
     """
     rows = np.empty((len(text_vectors), len(vectors)), np.float32) if out is None else out
-    matrix = PromptMatrix.empty(len(vectors), vectors.shape[1], english_columns, np.float32)
+    matrix = PromptMatrix.empty(len(vectors), vectors.shape[1], english_columns)
     matrix.put(slice(None), vectors)
     for row, text in zip(rows, text_vectors, strict=True):
         matrix.product(text, row)
@@ -153,7 +153,7 @@ class Act:
 class ScoringModel:
     """Fitted constants for one encoder.
 
-    `threshold` is the shipped one, as z. `background` are vectors [m, d] of everyday requests.
+    `threshold` is the built-in one, as z. `background` are vectors [m, d] of everyday requests.
     `act` is None if the constants do not use it. `typical` are values for topic features that
     cannot be computed yet. The first `english_columns` of a vector are 0 for a text in another
     language than English (see `matrix.py`).
@@ -484,7 +484,7 @@ def probability(z: Floats | np.float32) -> Floats:
 
 
 def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
-    """The shipped scoring model of an encoder, by the encoder's name.
+    """The built-in scoring model of an encoder, by the encoder's name.
 
     Raises `EncoderError` when a file is missing or damaged, or there is no model for this encoder.
     """
@@ -494,7 +494,7 @@ def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
         background = load_background(encoder, folder)
         act = None
         if "act" in constants:
-            file, _ = checked_bytes(folder, f"act-{encoder}.npy")
+            file = checked_bytes(folder, f"act-{encoder}.npy")
             direction = np.load(io.BytesIO(file), allow_pickle=False).astype(np.float32)
             act = Act(
                 direction, float(constants["act"]["middle"]), float(constants["act"]["width"])
@@ -518,6 +518,6 @@ def load_scoring(encoder: str, folder: Path = WEIGHTS) -> ScoringModel:
 
 def load_background(encoder: str, folder: Path = WEIGHTS) -> Floats:
     """Return vectors [m, d] of the everyday requests in `background.txt`, by this encoder."""
-    content, _ = checked_bytes(folder, f"background-{encoder}.npy")
+    content = checked_bytes(folder, f"background-{encoder}.npy")
     vectors: Floats = np.load(io.BytesIO(content), allow_pickle=False).astype(np.float32)
     return vectors

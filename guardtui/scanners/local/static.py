@@ -10,10 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.scanners.local.encoder import checked_bytes, clean_text, load_tokenizer
+from guardtui.scanners.local.encoder import checked_bytes, clean_text, encoder_id, load_tokenizer
 
-VERSION = 1
-"""Part of the id; to be raised when the same weights give other vectors."""
 WINDOW = 512
 """Maximum number of tokens: a mean of more tokens matches nothing."""
 CHARACTERS = 4096
@@ -27,18 +25,19 @@ class Static:
     name = "static"
     dimensions = 256
     chunk = 512
+    files = ("static.npy", "static-scale.npy", "tokenizer.json")
+    version = 1
+    """Part of the id: raise it when the same weights give other vectors."""
 
     def __init__(self, folder: Path) -> None:
         """Load from a folder of weights. Raises `EncoderError` if a file is damaged."""
-        codes, codes_hash = checked_bytes(folder, "static.npy")
-        scales, _ = checked_bytes(folder, "static-scale.npy")
-        definition, tokenizer_hash = checked_bytes(folder, "tokenizer.json")
+        codes, scales, definition = (checked_bytes(folder, name) for name in self.files)
         self._codes: NDArray[np.int8] = np.load(io.BytesIO(codes), allow_pickle=False)
         self._scales: NDArray[np.float32] = np.load(io.BytesIO(scales), allow_pickle=False)
         self._tokenizer = load_tokenizer(definition)
         self._tokenizer.enable_truncation(WINDOW)
         self._unknown = int(self._tokenizer.token_to_id("[UNK]") or 0)
-        self.id = f"static-{codes_hash[:8]}{tokenizer_hash[:4]}-{VERSION}"
+        self.id = encoder_id(folder, self.name, self.files, self.version)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit rows [n, dimensions] as float32; text beyond the window is ignored."""

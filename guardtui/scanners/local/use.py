@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from guardtui.scanners.local.encoder import (
     checked_bytes,
+    checked_file,
     clean_text,
     equal_lengths,
     load_session,
 )
 from guardtui.scanners.local.unigram import Unigram
 
-VERSION = 1
-"""Part of the id: raise it when the same weights give other vectors."""
 WINDOW = 256
 """Tokens that are read, as many as `minilm` reads."""
 CHARACTERS = 4096
@@ -34,26 +33,29 @@ class Use:
     """
 
     dimensions = 512
+    files = (
+        "use.onnx",
+        "use-tokens.npy",
+        "use-pieces.txt",
+        "use-centre.npy",
+        "use-token-scales.npy",
+        "use-piece-scores.npy",
+        "use-normaliser.bin",
+    )
 
-    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+    def __init__(self, folder: Path) -> None:
         """Load from a folder of weights. Raises `EncoderError` if a file is damaged."""
-        model, model_hash = checked_bytes(folder, "use.onnx")
-        codes, codes_hash = checked_bytes(folder, "use-tokens.npy")
-        pieces, pieces_hash = checked_bytes(folder, "use-pieces.txt")
-        centre, centre_hash = checked_bytes(folder, "use-centre.npy")
-        scales, _ = checked_bytes(folder, "use-token-scales.npy")
-        scores, _ = checked_bytes(folder, "use-piece-scores.npy")
-        charsmap, _ = checked_bytes(folder, "use-normaliser.bin")
-        self._session = load_session(model, threads)
+        model, codes, *others = self.files
+        self._session = load_session(checked_file(folder, model))
+        pieces, centre, scales, scores, charsmap = (checked_bytes(folder, name) for name in others)
         self._scales = _floats(scales)
         self._centre = _floats(centre)
         names = pieces.decode("utf-8").split("\n")
         self._tokenizer = Unigram(names, _floats(scores).tolist(), charsmap)
-        # The file ends with its numbers, uint8 [tokens, 512]; they stay in the bytes read.
-        numbers = np.frombuffer(codes, np.uint8)[-len(names) * self.dimensions :]
+        # The file ends with its numbers, uint8 [tokens, 512], of which few are read.
+        content = np.asarray(np.memmap(checked_file(folder, codes), np.uint8, "r"))
+        numbers = content[-len(names) * self.dimensions :]
         self._codes = numbers.reshape(len(names), self.dimensions)
-        hashes = f"{model_hash[:4]}{codes_hash[:4]}{centre_hash[:4]}{pieces_hash[:4]}"
-        self.id = f"use-{hashes}-{VERSION}"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit rows [n, dimensions] as float32; text beyond the window is ignored."""

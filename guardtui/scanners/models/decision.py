@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from guardtui.domain.guardrail import DECISION, Guardrail, ScannerSettings
-from guardtui.domain.operating_point import SHIPPED
+from guardtui.domain.operating_point import BUILT_IN
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Failure, Triggered, Verdict
 from guardtui.http.decisions import Api, DecisionAnswer, DecisionModel
@@ -48,9 +48,9 @@ class DecisionOptions:
 
     model: ModelAddress
     api: Api = Api.DECISIONS
-    template: DecisionTemplate = field(default_factory=DecisionTemplate.shipped)
+    template: DecisionTemplate = field(default_factory=DecisionTemplate.built_in)
     threshold: float = THRESHOLD
-    threshold_source: str = SHIPPED
+    threshold_source: str = BUILT_IN
     questions: int | None = None
     calls: CallOptions = field(default_factory=CallOptions)
 
@@ -61,7 +61,7 @@ class DecisionOptions:
         options = cls(
             model,
             api=Api(configuration.api or Api.DECISIONS),
-            template=DecisionTemplate.shipped() if path is None else DecisionTemplate.load(path),
+            template=DecisionTemplate.built_in() if path is None else DecisionTemplate.load(path),
             calls=CallOptions.of(configuration),
         )
         options.scanner()

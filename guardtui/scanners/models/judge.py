@@ -51,7 +51,7 @@ class JudgeOptions:
     scanner_name: ClassVar[str] = JUDGE
 
     models: tuple[ModelAddress, ...]
-    template: JudgeTemplate = field(default_factory=JudgeTemplate.shipped)
+    template: JudgeTemplate = field(default_factory=JudgeTemplate.built_in)
     form: AnswerForm = field(default_factory=lambda: AnswerForm.parse("answer"))
     options: Mapping[str, Any] = field(default_factory=dict)
     calls: CallOptions = field(default_factory=CallOptions)
@@ -65,7 +65,7 @@ class JudgeOptions:
         path = configuration.template
         options = cls(
             tuple(models),
-            template=JudgeTemplate.shipped() if path is None else JudgeTemplate.load(path),
+            template=JudgeTemplate.built_in() if path is None else JudgeTemplate.load(path),
             form=AnswerForm.parse(configuration.form or "answer"),
             options=configuration.model_option,
             calls=CallOptions.of(configuration),

@@ -25,7 +25,7 @@ class TemplateError(ScannerError):
     """An invalid template; the message names file, line and remedy."""
 
     def __init__(self, source: str, problem: str, remedy: str, line: int | None = None) -> None:
-        location = display_text(source or "the shipped template")
+        location = display_text(source or "the built-in template")
         location += f":{line}" if line is not None else ""
         super().__init__(f"{location}: {problem}\n  {remedy}")
 
@@ -113,7 +113,7 @@ JUDGE_FORMAT = TemplateFormat(
 
 @dataclass(frozen=True)
 class JudgeTemplate:
-    """Messages with placeholders. `source` is the file, "" for the shipped template.
+    """Messages with placeholders. `source` is the file, "" for the built-in template.
 
     `messages` are (role, text). Only `{name}`, `{description}`, `{examples}` and `{prompt}` are
     placeholders; other braces are kept, so that a template may contain JSON.
@@ -147,8 +147,8 @@ class JudgeTemplate:
         return [{"role": role, "content": fill(text, values)} for role, text in self.messages]
 
     @classmethod
-    def shipped(cls) -> JudgeTemplate:
-        """Return the shipped template."""
+    def built_in(cls) -> JudgeTemplate:
+        """Return the built-in template."""
         return cls.parse(files(__package__).joinpath("judge.txt").read_text("utf-8"))
 
     @classmethod
@@ -198,7 +198,7 @@ DECISION_FORMAT = TemplateFormat(
 
 @dataclass(frozen=True)
 class DecisionTemplate:
-    """A question with placeholders. `source` is the file, "" for the shipped template.
+    """A question with placeholders. `source` is the file, "" for the built-in template.
 
     `yes` and `no` are the criteria of the answers; "" leaves them to the question.
     """
@@ -232,8 +232,8 @@ class DecisionTemplate:
         )
 
     @classmethod
-    def shipped(cls) -> DecisionTemplate:
-        """Return the shipped template."""
+    def built_in(cls) -> DecisionTemplate:
+        """Return the built-in template."""
         return cls.parse(files(__package__).joinpath("decision.txt").read_text("utf-8"))
 
     @classmethod

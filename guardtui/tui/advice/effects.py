@@ -63,8 +63,7 @@ class EffectList(EditList[Effect]):
         sign = no_effect(effects.parts[0].before)
         note = (
             f"The change of coverage by {guardrail_text(effects.settings)}, on all {count} "
-            "prompts: ▲ means that the definition is better without that part. Where the 95 % "
-            "interval of the change contains 0 it may be chance: chance?"
+            "prompts: ▲ means that the definition is better without that part."
         )
         notes = [sign, note] if sign else [note]
         super().__init__([(part, effect_line(part)) for part in effects.parts], notes)
@@ -84,7 +83,7 @@ def effect_line(effect: Effect) -> Text:
     line.append(f" {display_text(effect.sentence)}")
     worth = effect.worth
     if (worth.fixes or worth.regressions) and worth.could_be_chance:
-        line.append(" chance?", "$text-warning")
+        line.append(" (may be chance)", "$text-warning")
     if effect.part.startswith("example"):
         line.append(f"  {display_start(effect.text, _SHOWN)}", "$text-muted")
     return line

@@ -49,9 +49,9 @@ BUDGET = 60.0
 
 
 _ENDED = {
-    "stopped": "stopped",
-    "budget": "the time is used up",
-    "exhausted": "no other is worth trying",
+    "stopped": ", until it was stopped",
+    "budget": ", until the time was used up",
+    "exhausted": "",
 }
 
 _EXPLAINED = {
@@ -138,12 +138,12 @@ def notes_of(ideas: Ideas) -> list[str]:
     if result is None:
         return list(ideas.notes)
     gain = (
-        f" Each gain was measured on prompts that had no part in choosing the edit, and has an "
-        f"interval of {CONFIDENCE:.0%}; it is likely if they confirm it, else a guess."
+        " A gain is what prompts show that had no part in choosing the edit, with an interval of "
+        f"{CONFIDENCE:.0%}; where they do not confirm it, it is called a guess."
     )
     return [
-        f"{count_text(result.measured, 'definition')} tried by the engine "
-        f"({_ENDED[result.ended]}), on {result.before.total} prompts: {result.rows.source}."
+        f"The engine tried {count_text(result.measured, 'definition')} on {result.rows.source} "
+        f"({result.before.total}){_ENDED[result.ended]}."
         f"{gain if any(idea.proposal for idea in ideas.ranked) else ''}",
         *result.rows.notes,
         *ideas.notes,
@@ -171,7 +171,7 @@ def idea_text(current: Topic, idea: Idea) -> Text:
     if proposal is None:
         parts = filter(None, (idea.detail, _EXPLAINED.get(idea.kind, "")))
         return Text("\n".join(parts))
-    expected = " on other prompts" if proposal.gain.likely else ""
+    expected = " on new prompts" if proposal.gain.likely else ""
     text = Text(f"Coverage {proposal.gain_text}{expected}.\n")
     if proposal.forecast is not None:
         text.append(f"{capitalized(proposal.forecast.text)}.\n")

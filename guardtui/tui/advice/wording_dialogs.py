@@ -33,7 +33,7 @@ class WordingsDialog(FormDialog[WordingRequest | None]):
         self._text = EdgeTextArea(request.text, id="own-wordings", soft_wrap=True)
         self._writer = LineInput(
             request.writer,
-            placeholder="none; or URL#name, as http://localhost:11434/v1#qwen3",
+            placeholder="a language model: its URL, # and its name; or none",
             id="writer",
             compact=True,
         )

@@ -33,7 +33,7 @@ RAISES, LOWERS = "bold underline on $success-muted", "italic on $error-muted"
 
 _SHORT = 150
 _RUNS = 3
-"""Most runs of iterations with the same verdict."""
+"""Most runs of iterations with the same verdict, of each guardrail."""
 
 _SIGNS = {
     Outcome.TP: "✓",
@@ -94,7 +94,7 @@ class OtherVerdict:
 
 @dataclass(frozen=True, eq=False)
 class PromptDetail:
-    """Everything the pane shows of a prompt; `history` has (iteration, outcome or None).
+    """Everything the pane shows of a prompt; `history` has (guardrail, iteration, outcome or None).
 
     `others` are verdicts of other guardrails. `note` is a doubt about the verdict, `stopped_by` the
     topics that stopped the prompt, `reason` that of a judge. Unless the verdict is `by_engine`, the
@@ -112,7 +112,7 @@ class PromptDetail:
     matched: int
     error: str
     topic: Topic
-    history: Sequence[tuple[int, Outcome | None]]
+    history: Sequence[tuple[str, int, Outcome | None]]
     explanation: Explanation | None = None
     note: str = ""
     stopped_by: Sequence[str] = ()
@@ -292,16 +292,24 @@ def _reason(detail: PromptDetail, shaded: Sequence[Contribution]) -> Text | None
 # --- verdicts of the iterations -------------------------------------------------------------
 
 
-def history_text(history: Sequence[tuple[int, Outcome | None]]) -> Text:
-    """Return the last runs of iterations with the same verdict: "#0 to #2 missed, #3 …"."""
-    runs = [(outcome, list(run)) for outcome, run in groupby(history, itemgetter(1))]
-    text = Text().append("history … " if len(runs) > _RUNS else "history ", "$text-muted")
-    for index, (outcome, run) in enumerate(runs[-_RUNS:]):
-        first, last = run[0][0], run[-1][0]
-        numbers = f"#{first}" if first == last else f"#{first} to #{last}"
-        text.append(", " if index else "").append(f"{numbers} ", "$text-muted")
-        text.append_text(outcome_text(outcome))
-    return text
+def history_text(history: Sequence[tuple[str, int, Outcome | None]]) -> Text:
+    """Return the last runs of iterations with the same verdict, by the guardrail that gave it.
+
+    For example "history  engine: #0 to #2 missed, #4 … · AIRS prod: #3 …".
+    """
+    lines = []
+    for guardrail in dict.fromkeys(name for name, _, _ in history):
+        own = [(number, outcome) for name, number, outcome in history if name == guardrail]
+        runs = [(outcome, list(run)) for outcome, run in groupby(own, itemgetter(1))]
+        start = f"{display_start(guardrail, _NAME_CHARACTERS)}: "
+        text = Text().append(f"{start}… " if len(runs) > _RUNS else start, "$text-muted")
+        for index, (outcome, run) in enumerate(runs[-_RUNS:]):
+            first, last = run[0][0], run[-1][0]
+            numbers = f"#{first}" if first == last else f"#{first} to #{last}"
+            text.append(", " if index else "").append(f"{numbers} ", "$text-muted")
+            text.append_text(outcome_text(outcome))
+        lines.append(text)
+    return Text().append("history  ", "$text-muted").append_text(Text(" · ").join(lines))
 
 
 # --- the prompt -----------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def lint_line(advice: Advice, cells: int, *, pending: bool = False) -> Text:
         ).append(sign, style)
         if advice.remedy is not None:
             effect = f", {removal.fixes} fixed, {removal.regressions} broken"
-            chance = " (could be chance)" if removal.could_be_chance else ""
+            chance = " (may be chance)" if removal.could_be_chance else ""
             lines.append(full.copy().append(f"{effect}{chance}", "$text-muted"))
         lines.append(full)
     short = Text("• ", "$text-warning").append(f"{advice.brief} · without: ", "$foreground")
@@ -94,10 +94,10 @@ def advice_text(
     if not advice:
         text.append(
             "Nothing is doubtful by these rules: wording that excludes, length, examples that are "
-            "nearly equal, test prompts or nearer to the negatives, weight of the description, "
-            "languages.\n\n"
+            "nearly equal, test prompts or nearer to prompts that do not belong, weight of the "
+            "description, languages.\n\n"
         )
-    measured = f"Measured by the embedded engine ({engine}) on all {prompts} labelled prompts, "
+    measured = f"Measured by the engine ({engine}) on all {prompts} labelled prompts, "
     text.append(
         f"{measured}each cause removed by itself. It is a stand-in: your guardrail may answer "
         "otherwise.",

@@ -95,7 +95,7 @@ class ExperimentPage(EditList[str]):
     """
 
     BINDINGS = [
-        Binding("k", "keep", "Keep the proven edit"),
+        Binding("k", "keep", "Keep the better edit"),
         Binding("p", "pause", "Pause or continue"),
         Binding("x", "stop", "Stop"),
         Binding("n", "answer('new')", "Another experiment"),
@@ -178,7 +178,7 @@ class ExperimentPage(EditList[str]):
             keys = "p continues" if self._shown.held else "p pauses"
             keys += " · x stops · Esc, it goes on"
         elif self._shown.best is not None:
-            keys = "k keeps the best proven edit · n another experiment · Esc"
+            keys = "k keeps the best edit · n another experiment · Esc"
         elif self._shown.stopped:
             keys = "Enter goes on · n another experiment · Esc"
         else:
@@ -186,7 +186,7 @@ class ExperimentPage(EditList[str]):
         self.query_one(".page").border_subtitle = keys
 
     def take(self, index: int) -> None:
-        """Keep the best of what is proven, or go on with a stopped experiment."""
+        """Keep the best of what is better, or go on with a stopped experiment."""
         if self._under_way():
             return
         if self._shown.best is not None:
@@ -196,7 +196,7 @@ class ExperimentPage(EditList[str]):
             self.dismiss("again")
 
     def action_keep(self) -> None:
-        """Keep the proven edit."""
+        """Keep the better edit."""
         if not self._under_way() and self._shown.best is not None:
             self.dismiss("keep")
 

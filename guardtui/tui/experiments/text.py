@@ -49,7 +49,7 @@ def name_of(settings: ScannerSettings) -> str:
 def best_text(status: ExperimentStatus) -> str:
     """Return the greatest gain so far in words, or "" before the first look."""
     gains = [one.standing.gain for one in alive(status.candidates) if one.standing.gain is not None]
-    return f"best so far {change_text(max(gains))}, unproven" if gains else ""
+    return f"best so far {change_text(max(gains))}, not shown yet" if gains else ""
 
 
 def alive(candidates: tuple[CandidateStatus, ...]) -> list[CandidateStatus]:
@@ -65,7 +65,7 @@ def traffic_text(traffic: Traffic) -> Text:
     elif traffic.rate > 0 and not traffic.held:
         text.append(f"  {traffic.rate:.0f}/s")
     if traffic.refused:
-        text.append(f"  429s {traffic.refused}", "$text-warning")
+        text.append(f"  refused {traffic.refused}", "$text-warning")
     return text
 
 
@@ -75,7 +75,7 @@ def ranked(status: ExperimentStatus) -> list[int]:
     def key(index: int) -> tuple[bool, bool, float]:
         known = status.candidates[index].standing
         gain = known.gain
-        return not known.is_proven, known.dropped is not None, -(-1.0 if gain is None else gain)
+        return not known.is_better, known.dropped is not None, -(-1.0 if gain is None else gain)
 
     return sorted(range(len(status.candidates)), key=key)
 
@@ -88,12 +88,12 @@ def candidate_lines(status: ExperimentStatus) -> list[Text]:
 
 def _candidate_line(status: ExperimentStatus, known: Standing, name: str) -> Text:
     line = Text()
-    if known.is_proven:
-        line.append("✓ proven   ", "bold $text-success")
+    if known.is_better:
+        line.append("✓ better   ", "bold $text-success")
     elif known.dropped is not None:
         line.append(f"✗ dropped {known.dropped}", "$text-muted")
     elif status.ending is not None:
-        line.append("  unproven ", "$text-muted")
+        line.append("  not shown", "$text-muted")
     else:
         line.append("  …        ")
     if known.gain is None or known.low is None:
@@ -119,7 +119,7 @@ def head_text(status: ExperimentStatus, *, edited: bool = False) -> Text:
             f"; {best_text(status) or 'no gain is known before the first look'}", "$text-muted"
         )
     text.append(f": {ended_text(status)}\n")
-    if status.ending is Ending.PROVEN:
+    if status.ending is Ending.BETTER:
         hint = "The bound in brackets holds with 95 % for all edits together; only the best is kept"
     elif status.ending is not None:
         found = alive(status.candidates)

@@ -80,8 +80,8 @@ def agreement_text(compared: EngineAgreement) -> Text:
             f"Threshold {rate_text(compared.threshold)} now. Fitted to these verdicts: "
             f"{threshold_text(fitted.threshold)}, which gives an agreement of {rate_text(then)}; "
             f"the smaller of the shares of {who}'s triggered and passed prompts that it predicts "
-            f"is {fitted.coverage:.3f} on the verdicts that chose it, "
-            f"{bracketed(fitted.interval)} for new prompts.\n"
+            f"is {fitted.coverage:.3f} on the verdicts that chose it "
+            f"{bracketed(fitted.interval)}.\n"
         )
     return text
 
@@ -114,7 +114,7 @@ def _check_line(check: ScanCheck, iteration: int) -> Text:
     if expected is None:
         line.append(f"{'n/a':<21}")
     else:
-        interval = f"[{expected.low:.2f} – {expected.high:.2f}]"
+        interval = f"({expected.low:.2f} to {expected.high:.2f})"
         line.append(f"{expected.value:.3f} {interval:<15}")
     line.append(f"{rate_text(check.coverage):<7}", "bold")
     line.append_text(_answer(check.inside, 7))
@@ -134,14 +134,14 @@ def _answer(answer: bool | None, width: int) -> Text:
 
 def _bin_lines(bin_: CalibrationBin) -> Text:
     expected, actual = bin_.expected / bin_.prompts, bin_.triggered / bin_.prompts
-    line = Text(f"{bin_.low:.1f} – {bin_.high:.1f}       {bin_.prompts:<9}")
+    line = Text(f"{bin_.low:.1f} to {bin_.high:.1f}      {bin_.prompts:<9}")
     for share, style in ((expected, "$text-muted"), (actual, "bold")):
         line.append(f"{share:.2f} {'█' * round(share * _BAR):<{_BAR + 2}}", style)
     return line.append("\n")
 
 
 class TrustFeature:
-    """Compares scans with the embedded engine and with forecasts; nothing is sent."""
+    """Compares scans with the engine and with forecasts; nothing is sent."""
 
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window

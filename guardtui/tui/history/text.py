@@ -10,7 +10,13 @@ from datetime import UTC, datetime
 from rich.text import Text
 
 from guardtui.domain.comparison import Change, Comparison
-from guardtui.domain.figures import bracketed, capitalized, change_text, rate_text
+from guardtui.domain.figures import (
+    ON_NEW_PROMPTS,
+    capitalized,
+    change_text,
+    interval_text,
+    rate_text,
+)
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import RATES
 from guardtui.domain.prompts import PromptSet
@@ -52,7 +58,7 @@ _COLUMNS = (
     _Column("decision", 12, 96),
     _Column("✓✗", 3),
     _Column("coverage", 9),
-    _Column("95 %", 14, 96),
+    _Column(ON_NEW_PROMPTS, 15, 96),
     _Column("TPR", 6, 64),
     _Column("TNR", 6, 64),
     _Column("guardrail", 10, 96),
@@ -132,7 +138,7 @@ def entry_line(
         "decision": (f"{SIGNS[entry.decision]} {entry.decision}", style),
         "✓✗": (SIGNS[entry.decision], style),
         "coverage": (_about(entry, entry.coverage), "bold"),
-        "95 %": (_interval(entry), "$text-muted"),
+        ON_NEW_PROMPTS: (_interval(entry), "$text-muted"),
         "TPR": (_about(entry, entry.true_positive_rate), ""),
         "TNR": (_about(entry, entry.true_negative_rate), ""),
         "guardrail": (_name(entry.settings), "$text-muted"),
@@ -160,7 +166,7 @@ def _columns(width: int) -> list[_Column]:
 def _interval(entry: HistoryEntry) -> str:
     if entry.iteration is None:
         return ""
-    return bracketed(entry.iteration.evaluation.intervals["coverage"])
+    return interval_text(entry.iteration.evaluation.intervals["coverage"], 2)
 
 
 def history_marks(session: Session) -> dict[str, list[str]]:
@@ -252,8 +258,8 @@ def comparison_text(
         keys = after.iteration.evaluation.keys.tolist()
         known = dict(zip(prompts.keys.tolist(), prompts.prompts, strict=True))
         for title, sign, kind in (
-            ("Regressions", "✗R", Change.REGRESSION),
-            ("Fixes", "✓F", Change.FIX),
+            ("Regressions", "✗", Change.REGRESSION),
+            ("Fixes", "✓", Change.FIX),
         ):
             rows = [keys[row] for row in (comparison.changes == kind).nonzero()[0].tolist()]
             _list(text, title, sign, rows, known)
@@ -277,7 +283,7 @@ def _rates(
         text.append(f"{_TITLES[name]:<10}{rate_text(then):<7}{rate_text(now):<7}")
         text.append(f"{sign:<9}", style)
         if interval is not None:
-            ends = f"[{change_text(interval.low)}, {change_text(interval.high)}]"
+            ends = f"({change_text(interval.low)} to {change_text(interval.high)})"
             text.append(ends, "$text-muted")
         text.append("\n")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from guardtui.app.editing.decisions import NOTHING_TO_KEEP, nothing_to_discard
 from guardtui.app.editing.preview import needs_all
 from guardtui.app.experiments.session_experiments import UNDER_WAY as EXPERIMENT_UNDER_WAY
-from guardtui.app.scan.record import is_recorded, iteration_of
+from guardtui.app.scan.record import is_recorded, iteration_behind
 from guardtui.app.scan.run import NO_SCAN, UNDER_WAY
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
@@ -72,7 +72,7 @@ class Availability:
         if shown is None or shown.topic != session.topic or not is_recorded(session, shown):
             return ""
         remote = shown.settings.kind in REMOTE
-        recorded = iteration_of(session, shown) if remote else session.iterations[-1]
+        recorded = iteration_behind(session, shown) if remote else session.iterations[-1]
         kept = recorded is not None and recorded.decision is Decision.KEEP
         return NOTHING_TO_KEEP if kept else ""
 

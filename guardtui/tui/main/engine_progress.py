@@ -1,4 +1,4 @@
-"""The progress line of the embedded engine, updated ten times a second."""
+"""The progress line of the engine, updated ten times a second."""
 
 from __future__ import annotations
 

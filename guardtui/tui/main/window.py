@@ -137,7 +137,7 @@ class Window:
 
     @property
     def keymap(self) -> Mapping[str, str]:
-        """Keys that differ from the shipped ones, by the id of the binding."""
+        """Keys that differ from the built-in ones, by the id of the binding."""
         return keymap_of(self.app)
 
     def keys_of(self, name: str) -> str:

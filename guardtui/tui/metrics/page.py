@@ -8,14 +8,14 @@ from rich.text import Text
 
 from guardtui.domain.figures import (
     bracketed,
-    change_text,
+    change_interval_text,
     count_text,
     rate_text,
     threshold_text,
 )
 from guardtui.domain.guardrail import ENGINE, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES, missing_counts
-from guardtui.domain.operating_point import SHIPPED, is_fitted_with
+from guardtui.domain.operating_point import BUILT_IN, is_fitted_with
 from guardtui.domain.prompts import chosen_caution
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent
@@ -102,7 +102,7 @@ def _rate(shown: Dashboard, name: str, rate: ShownRate) -> Text:
         note = f"{note}, {done}/{total} answered".lstrip(", ")
     if not shown.proportional and name not in (*ESTIMATED, "separation"):
         note = "of the sample"
-    return line.append(f"{bracketed(rate.interval)} {note}".strip(), "$text-muted")
+    return line.append(bracketed(rate.interval, note) or note, "$text-muted")
 
 
 def _against_baseline(shown: Dashboard) -> Iterator[Text]:
@@ -123,8 +123,8 @@ def _against_baseline(shown: Dashboard) -> Iterator[Text]:
         for name, interval in intervals.items():
             change = comparison.deltas[name]
             if interval is not None and change is not None and name != "coverage":
-                ends = f"[{change_text(interval.low)}, {change_text(interval.high)}]"
-                yield Text(f"{RATE_TITLES[name]} {change_text(change)} {ends}", "$text-muted")
+                figures = change_interval_text(change, interval.low, interval.high)
+                yield Text(f"{RATE_TITLES[name]} {figures}", "$text-muted")
     changed = ", ".join(shown.changes) or "unchanged"
     yield Text(f"edit: {changed}{'' if shown.recorded else ' · not recorded'}")
 
@@ -146,7 +146,7 @@ def _in_production(shown: Dashboard) -> Iterator[Text]:
     for name in ESTIMATED:
         rate = rates[name]
         line = Text(f"{RATE_TITLES.get(name, name):<11}{rate_text(rate.value):<8}")
-        yield line.append(f"[{rate_text(rate.low)} – {rate_text(rate.high)}]", "$text-muted")
+        yield line.append(f"({rate_text(rate.low)} to {rate_text(rate.high)})", "$text-muted")
 
 
 def _iterations(shown: Dashboard) -> Iterator[Text]:
@@ -193,8 +193,8 @@ def threshold_origin(shown: Dashboard) -> str:
     if settings.threshold is None:
         return ""
     text = f"threshold {threshold_text(settings.threshold)}, "
-    if settings.threshold_source == SHIPPED:
-        return text + SHIPPED
+    if settings.threshold_source == BUILT_IN:
+        return text + BUILT_IN
     if fit is not None and is_fitted_with(shown.evaluation, fit):
         text += f"fitted to {fit.labels} labels"
     else:

@@ -12,7 +12,7 @@ from textual.containers import VerticalScroll
 from textual.reactive import reactive
 
 from guardtui.advice.judgement import LIKELY, Judgement, Worth
-from guardtui.domain.figures import bracketed, change_text, rate_text
+from guardtui.domain.figures import ON_NEW_PROMPTS, bracketed, change_text, rate_text
 from guardtui.domain.guardrail import AIRS, ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES
 from guardtui.domain.operating_point import LABELS_AT_LEAST
@@ -96,7 +96,7 @@ def badge_text(state: AppState) -> str:
 
 
 def badge_style(settings: ScannerSettings) -> str:
-    """Return the style of the badge: embedded engine, forecast or guardrail."""
+    """Return the style of the badge: engine, forecast or guardrail."""
     styles = {ENGINE: "bold", FORECAST: "bold $text-accent"}
     return styles.get(settings.kind, "bold $text-success")
 
@@ -186,7 +186,7 @@ def shown_rates(shown: Dashboard) -> Mapping[str, ShownRate]:
         value: float | None = getattr(metrics, name)
         if partial is None or partial.sampled:
             change = None if comparison is None else comparison.deltas[name]
-            note = "" if name != "coverage" else "on new prompts"
+            note = "" if name != "coverage" else ON_NEW_PROMPTS
             if note and chosen_caution(shown.state.prompts):
                 note = "on such prompts"
             interval = intervals.get(name)
@@ -248,7 +248,7 @@ def judgement_text(shown: Dashboard) -> Text:
 def _coverage(shown: Dashboard, rate: ShownRate) -> Text:
     line = coverage_text(shown, rate)
     if rate.interval is not None:
-        line.append(f" {bracketed(rate.interval)} {rate.note}", "$text-muted")
+        line.append(f" {bracketed(rate.interval, rate.note)}", "$text-muted")
     return line
 
 

@@ -11,7 +11,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from guardtui.domain.figures import count_text, rate_text
-from guardtui.domain.prompts import Finding, PromptSet, Severity
+from guardtui.domain.findings import Finding, Severity
+from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start, display_text
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def survey_entries(survey: Survey) -> Iterator[CheckEntry]:
     if pairs:
         text = _kind("alike", "$text-warning")
         text.append(
-            f"{count_text(duplicates.total, 'pair')} of near-duplicates (cosine {duplicates.near} "
-            f"or more); ! the labels contradict: {duplicates.contradicting}"
+            f"{count_text(duplicates.total, 'pair')} of near-duplicates (similarity "
+            f"{duplicates.near} or more); ! the labels contradict: {duplicates.contradicting}"
         )
         if duplicates.among < len(prompts):
             text.append(f"; compared: {duplicates.among} of {len(prompts)} prompts")

@@ -64,7 +64,7 @@ class PromptFeature:
             "copy_prompt": self.copy_prompt,
             "copy_rows": self.copy_rows,
             "copy_list": self.copy_list,
-            "relabel": lambda: self._edit("Flip the label of", "Flip", Relabel),
+            "relabel": lambda: self._edit("Change the label of", "Change", Relabel),
             "confirm_labels": self.confirm_labels,
             "remove_prompts": lambda: self._edit("Remove", "Remove", Remove),
             "duplicate_prompts": self.duplicate_prompts,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ LEAST, MOST = NARROWEST, 200
 _COLUMNS = {
     column.key: column
     for column in (
-        TableColumn("change", "", 3),
+        TableColumn("change", "", 7),
         TableColumn("outcome", "is", 5),
         TableColumn("prompt", "prompt", 0),
         TableColumn("score", "score", 6, "right", gives_way=2),
@@ -49,9 +50,14 @@ _SHORTEST, _LONGEST = 4, 8
 _STYLES = {Outcome.FP: "fp", Outcome.FN: "fn"}
 
 
-def table_columns(keys: Iterable[str]) -> tuple[TableColumn, ...]:
-    """Return columns for the table, by their keys."""
-    return tuple(_COLUMNS[key] for key in keys)
+def table_columns(keys: Iterable[str], *, forecast: bool = False) -> tuple[TableColumn, ...]:
+    """Return columns for the table, by their keys; the score of a forecast is a probability."""
+    columns = tuple(_COLUMNS[key] for key in keys)
+    if not forecast:
+        return columns
+    return tuple(
+        replace(column, title="chance") if column.key == "score" else column for column in columns
+    )
 
 
 def allowed_widths(widths: Mapping[str, int]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from guardtui.app.scan.other_guardrails import OtherGuardrails
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.guardrail import ENGINE, FORECAST
+from guardtui.domain.guardrail import ENGINE, FORECAST, badge
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.verdicts import Outcome
 from guardtui.scanners.base import ScannerError
@@ -126,7 +126,11 @@ class ResultsFeature:
             topic=evaluation.topic,
             others=tuple(self._other_verdicts(self.results.others, row_id, row)),
             history=[
-                (iteration.number, _outcome_of(iteration.evaluation, row_id))
+                (
+                    badge(replace(iteration.evaluation.settings, revision="")),
+                    iteration.number,
+                    _outcome_of(iteration.evaluation, row_id),
+                )
                 for iteration in self._services.state.iterations[-HISTORY_SHOWN:]
             ],
         )

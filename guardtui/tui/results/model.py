@@ -64,12 +64,12 @@ _MASKS: dict[str, _Mask] = {
 """Filters that need only outcomes and changes."""
 
 _MARKS: dict[int, tuple[str, str]] = {
-    Change.REGRESSION: ("✗R", "regression"),
-    Change.FIX: ("✓F", "fix"),
-    Change.ADDED: ("+", "dim"),
-    Change.RELABELLED: ("~L", "dim"),
-    Change.NO_VERDICT: ("?", "error"),
-    Change.OPEN: ("…", "dim"),
+    Change.REGRESSION: ("✗ broke", "regression"),
+    Change.FIX: ("✓ fixed", "fix"),
+    Change.ADDED: ("+ new", "dim"),
+    Change.RELABELLED: ("~ label", "dim"),
+    Change.NO_VERDICT: ("? error", "error"),
+    Change.OPEN: ("… open", "dim"),
 }
 
 _EMPTY: Cell = ("", "")
@@ -156,6 +156,13 @@ class Results:
         before = None if self.comparison is None else self.comparison.before
         same = before is None or np.all((before == self.evaluation.codes) | (before == ABSENT))
         empty = {"was"} if same else set()
+        if self.comparison is None or not self.comparison.changes.any():
+            empty.add("change")
+        verdicts = self.evaluation.verdicts
+        if np.isnan(verdicts.score).all():
+            empty.add("score")
+        if (verdicts.matched < 0).all() and not verdicts.stopped_by:
+            empty.add("matched")
         if self.prompts.category_column is None:
             empty.add("category")
         return tuple(key for key in COLUMNS if key not in empty)

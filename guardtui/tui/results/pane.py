@@ -115,7 +115,8 @@ class ResultsPane(Vertical):
 
     def _draw(self, results: Results) -> None:
         others = other_columns(results.others, self.size.width)
-        columns = (*table_columns(results.filled_columns), *others)
+        forecast = results.evaluation.settings.is_forecast
+        columns = (*table_columns(results.filled_columns, forecast=forecast), *others)
         self.results = results.with_columns(tuple(column.key for column in columns))
         self.table.columns = columns
         # Until the author selects a prompt, the first one is selected: regressions come first.

@@ -1,4 +1,4 @@
-"""The questions before a scan and before a check of the likely flips: changes, cost, goal."""
+"""The questions before a scan and before a check of the likely changes: changes, cost, goal."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class FlipDialog(FormDialog[ScanChoice | None]):
 
     def __init__(self, plan: FlipPlan) -> None:
         scan = plan.scan
-        title = f"Check the likely flips with {scan.who if scan.judge else 'AIRS'}"
+        title = f"Check the likely changes with {scan.who if scan.judge else 'AIRS'}"
         yes = "Apply and check (g)" if scan.changes else "Check (g)"
         super().__init__(title, _NOTHING_SENT, yes=yes)
         self._plan = plan

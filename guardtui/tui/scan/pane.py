@@ -96,7 +96,7 @@ def scan_text(state: ScanStatus, width: int) -> Text:
     if traffic.retries and wide:
         parts.append((f"retries {traffic.retries}", ""))
     if traffic.refused:
-        parts.append((f"429s {traffic.refused}", "$text-warning"))
+        parts.append((f"refused {traffic.refused}", "$text-warning"))
     if traffic.used is not None and check is None:  # a round has only its own usage
         used = traffic.used
         parts.append((f"tokens {used.input_tokens + used.output_tokens}", ""))

@@ -11,7 +11,7 @@ from textual.widgets import Button
 
 from guardtui.app.services import Services
 from guardtui.domain.figures import bracketed, threshold_text
-from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED, ThresholdFit
+from guardtui.domain.operating_point import BUILT_IN, BY_HAND, FITTED, ThresholdFit
 from guardtui.scanners.local.encoder import ENCODERS
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.tui.inputs.fields import LineInput
@@ -23,7 +23,7 @@ from guardtui.tui.main.window import Window
 
 @dataclass(frozen=True, slots=True)
 class ScannerChoice:
-    """The chosen scanner; a `threshold` of None is fitted or the shipped one, as `source` says."""
+    """The chosen scanner; a `threshold` of None is fitted or the built-in one, as `source` says."""
 
     encoder: str
     threshold: float | None
@@ -42,7 +42,7 @@ class ScannerDialog(FormDialog[ScannerChoice | None]):
         self._filled_in = "" if current.threshold is None else f"{shown:.3g}"
         self._threshold = LineInput(
             self._filled_in,
-            placeholder="a score between 0 and 1; empty: the shipped one",
+            placeholder="a score between 0 and 1; empty: the built-in one",
             compact=True,
         )
 
@@ -56,12 +56,12 @@ class ScannerDialog(FormDialog[ScannerChoice | None]):
         yield Label(self._fit_text())
 
     def more_buttons(self) -> Iterator[Button]:
-        yield Button("Shipped", id="shipped", compact=True)
+        yield Button("Use the built-in one", id="built-in", compact=True)
         if not isinstance(self._fit, str):
-            yield Button("Fitted", id="fitted", compact=True)
+            yield Button("Fit to the labels", id="fitted", compact=True)
         for name in ENCODERS:
             if name != self._current.encoder:
-                yield Button(f"Encoder {name}", name=name, compact=True)
+                yield Button(f"Use encoder {name}", name=name, compact=True)
 
     def on_mount(self) -> None:
         self._threshold.focus()
@@ -75,14 +75,13 @@ class ScannerDialog(FormDialog[ScannerChoice | None]):
         return (
             "Fitted, each definition has its own threshold; this one "
             f"{threshold_text(fit.threshold)} ({fit.labels} labels), coverage "
-            f"{fit.coverage:.3f} on the labels that chose it, {bracketed(fit.interval)} for new "
-            "prompts."
+            f"{fit.coverage:.3f} on the labels that chose it {bracketed(fit.interval)}."
         )
 
     def chose(self, button: Button) -> None:
         encoder = button.name or self._current.encoder
         # A threshold belongs to its encoder.
-        self.dismiss(ScannerChoice(encoder, None, SHIPPED if button.id == "shipped" else FITTED))
+        self.dismiss(ScannerChoice(encoder, None, BUILT_IN if button.id == "built-in" else FITTED))
 
     def accept(self) -> None:
         text = self._threshold.value.strip().replace(",", ".")
@@ -90,7 +89,7 @@ class ScannerDialog(FormDialog[ScannerChoice | None]):
             self.dismiss(None)
             return
         if not text:
-            self.dismiss(ScannerChoice(self._current.encoder, None, SHIPPED))
+            self.dismiss(ScannerChoice(self._current.encoder, None, BUILT_IN))
             return
         try:
             value = float(text)
@@ -117,7 +116,7 @@ class ScannerSettingsFeature:
         settings = engine.scanner.settings_for(services.workspace.prompts)
         current = ScannerChoice(
             engine.scanner.encoder_name,
-            None if settings.threshold_source == SHIPPED else settings.threshold,
+            None if settings.threshold_source == BUILT_IN else settings.threshold,
             settings.threshold_source,
         )
         fit = await asyncio.to_thread(

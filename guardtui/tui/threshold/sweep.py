@@ -16,7 +16,7 @@ from guardtui.app.state import AppState
 from guardtui.domain.curves import neighbour, thinned
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import count_text
-from guardtui.domain.guardrail import DECISION
+from guardtui.domain.guardrail import DECISION, ENGINE, badge
 from guardtui.domain.metrics import RATES
 from guardtui.domain.operating_point import BY_HAND
 from guardtui.domain.sweep import Best, Sweep, best_threshold, sweep
@@ -235,7 +235,7 @@ class ThresholdDialog(Modal[float | None]):
 
 
 class _EngineThreshold:
-    """The threshold of the embedded engine, moved, restored or kept; `notes` are on its curves."""
+    """The threshold of the engine, moved, restored or kept; `notes` are on its curves."""
 
     def __init__(self, services: Services, shown: Evaluation) -> None:
         self._services, self._scanner = services, services.engine.scanner
@@ -362,15 +362,13 @@ class ThresholdFeature:
         scan = services.scans.results.standing()
         if scan is not None and scan.settings.kind == DECISION:
             return scan
-        if scan is not None:
+        shown = state.evaluation if scan is None else scan
+        if shown is not None and shown.settings.kind != ENGINE:
             keys = self._window.keys_of("swap_preview")
             self._window.notify(
-                f"The verdicts shown are those of {scan.settings.kind}, which have no scores: only "
-                f"the engine has a threshold to move. {keys} shows its figures.",
+                f"The figures shown are of {badge(shown.settings)}, which has no threshold to "
+                f"move: {keys} shows those of the engine.",
                 seconds=10,
             )
             return None
-        shown = state.evaluation
-        if shown is not None and services.engine.has_judged(shown, state.topic, state.prompts):
-            return shown
-        return await services.preview.evaluate()
+        return await services.preview.current()

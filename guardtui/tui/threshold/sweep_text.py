@@ -92,7 +92,7 @@ def best_text(curves: Sweep, best: Best | None, floors: Floors) -> Text:
     if str(floors):
         text.append(f": TPR {rate_text(metrics.true_positive_rate)}")
         text.append(f" TNR {rate_text(metrics.true_negative_rate)}")
-    return text.append(f"\nfor new prompts {bracketed(best.interval)}")
+    return text.append(f"\n{bracketed(best.interval)}")
 
 
 def areas_text(curves: Sweep, view: str) -> str:

@@ -63,8 +63,8 @@ def steps(keymap: Mapping[str, str] | None = None) -> tuple[TourStep, ...]:
         TourStep(
             "an edit",
             "Try it: Tab goes to the description; change a word there. The metrics move, and the "
-            "table shows what broke (✗R) and what is fixed (✓F). The line Next names the step that "
-            f"is likely to help most; {first_key('take_idea', keymap)} previews and takes it.",
+            "table marks each prompt that broke or is fixed. The line Next names the step that is "
+            f"likely to help most; {first_key('take_idea', keymap)} previews and takes it.",
             "editor",
             "detail",
             EDITED,

@@ -75,7 +75,7 @@ async def test_an_edit_and_its_prompts_are_published_at_once(tmp_path: Path) -> 
 
 
 async def test_an_edit_goes_into_the_editor_and_undo_takes_it_back(tmp_path: Path) -> None:
-    async with Loop(written(tmp_path), threshold="shipped") as app:
+    async with Loop(written(tmp_path), threshold="built-in") as app:
         before = app.services.state.topic
         after = before.model_copy(update={"description": "Taxes of persons"})
         preview = await previewed(app, after)
@@ -88,7 +88,7 @@ async def test_an_edit_goes_into_the_editor_and_undo_takes_it_back(tmp_path: Pat
 
 
 async def test_a_definition_that_had_changed_meanwhile_is_told(tmp_path: Path) -> None:
-    async with Loop(written(tmp_path), threshold="shipped") as app:
+    async with Loop(written(tmp_path), threshold="built-in") as app:
         here = app.services.state.topic
         preview = await previewed(app, here.model_copy(update={"description": "Taxes"}))
         await app.describe("From another program")
@@ -134,7 +134,7 @@ async def test_the_last_prompt_of_a_label_stays_in_the_set_and_its_edit_can_be_t
 ) -> None:
     path = written(tmp_path)
     (tmp_path / "tax.csv").write_text("prompt,expected\na levy,true\nsoup,false\nbread,false\n")
-    async with Loop(path, threshold="shipped") as app:
+    async with Loop(path, threshold="built-in") as app:
         topic = app.services.state.topic
         after = topic.model_copy(update={"examples": (topic.examples[0], "a levy")})
         preview = await previewed(app, after)

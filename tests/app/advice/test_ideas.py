@@ -215,7 +215,7 @@ def test_an_unsure_forecast_is_to_be_checked(tmp_path: Path) -> None:
     assert (forecast.changes >= IN_DOUBT).sum() > LEAST_CALLS > len(forecast.flips()) > 0
     alone = steps_of(bench, result(bench.topic), forecast=forecast)
     assert [step.kind for step in alone.ranked] == [IdeaKind.CHECK]
-    line = f"Check the likely flips with AIRS: at most {LEAST_CALLS} calls"
+    line = f"Check the likely changes with AIRS: at most {LEAST_CALLS} calls"
     assert alone.ranked[0].line.startswith(line)
     found = steps_of(bench, result(bench.topic, proposal(bench.topic)), forecast=forecast)
     assert [step.kind for step in found.ranked] == [IdeaKind.EDIT, IdeaKind.CHECK]

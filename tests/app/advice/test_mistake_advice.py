@@ -35,7 +35,7 @@ async def advised(app: Loop, row: int) -> MistakeAdvice | str:
 
 
 async def test_each_mistake_has_a_reason_and_edits_that_do_what_they_say(tmp_path: Path) -> None:
-    async with Loop(written(tmp_path), threshold="shipped") as app:
+    async with Loop(written(tmp_path), threshold="built-in") as app:
         row, *_ = await wrong_rows(app)
         advice = await advised(app, row)
         assert isinstance(advice, MistakeAdvice)
@@ -54,14 +54,14 @@ async def test_each_mistake_has_a_reason_and_edits_that_do_what_they_say(tmp_pat
 
 
 async def test_a_prompt_that_is_judged_rightly_is_no_mistake(tmp_path: Path) -> None:
-    async with Loop(written(tmp_path), threshold="shipped") as app:
+    async with Loop(written(tmp_path), threshold="built-in") as app:
         wrong = await wrong_rows(app)
         right = next(row for row in range(len(app.services.state.prompts)) if row not in wrong)
         assert "is not a mistake" in str(await advised(app, right))
 
 
 async def test_a_definition_that_is_still_evaluated_has_no_reasons(tmp_path: Path) -> None:
-    async with Loop(written(tmp_path), threshold="shipped") as app:
+    async with Loop(written(tmp_path), threshold="built-in") as app:
         app.services.preview.pause = 86_400.0
         app.services.editing.type(Topic(name="Other"))
         assert "still being evaluated" in str(await advised(app, 0))
@@ -71,7 +71,7 @@ async def test_a_definition_that_is_still_evaluated_has_no_reasons(tmp_path: Pat
 async def test_a_verdict_of_a_guardrail_has_its_reason_or_the_view_of_the_engine(
     tmp_path: Path,
 ) -> None:
-    async with Loop(written(tmp_path), threshold="shipped") as app:
+    async with Loop(written(tmp_path), threshold="built-in") as app:
         row, *_ = await wrong_rows(app)
         state = app.services.state
         assert state.evaluation is not None
@@ -88,7 +88,7 @@ async def test_a_verdict_of_a_guardrail_has_its_reason_or_the_view_of_the_engine
 
 
 async def test_a_word_that_a_prompt_repeats_is_named_once(tmp_path: Path) -> None:
-    async with Loop(written(tmp_path), threshold="shipped") as app:
+    async with Loop(written(tmp_path), threshold="built-in") as app:
         row, *_ = await wrong_rows(app)
         state = app.services.state
         assert state.evaluation is not None
@@ -105,7 +105,7 @@ async def test_a_word_that_a_prompt_repeats_is_named_once(tmp_path: Path) -> Non
 
 
 async def test_a_definition_that_is_edited_meanwhile_has_no_advice(tmp_path: Path) -> None:
-    async with Loop(written(tmp_path), threshold="shipped") as app:
+    async with Loop(written(tmp_path), threshold="built-in") as app:
         row, *_ = await wrong_rows(app)
         asked = asyncio.create_task(advised(app, row))
         await asyncio.sleep(0)

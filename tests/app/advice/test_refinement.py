@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from guardtui.app.advice.refinement import RefinementError, Refinements, open_measure
+from guardtui.app.guardrails.connections import Connections
+from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.app.scan.forecasting import Forecasting
+from guardtui.app.scan.subject import FigureSubject
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import FITTED, Threshold
 from guardtui.scanners.base import ScannerError
@@ -17,8 +20,16 @@ from guardtui.session.session import Decision
 from tests.app.bench import Bench, like_labels
 
 
-def refining(bench: Bench) -> Refinements:
-    return Refinements(bench.context, Forecasting(bench.context))
+def subject_of(bench: Bench) -> FigureSubject:
+    context, path = bench.context, bench.workspace.topic_file.path
+    store = bench.workspace.store
+    connections = Connections(context.store, store, context.author, RemoteOptions(), path)
+    return FigureSubject(context, connections)
+
+
+def refining(bench: Bench, subject: FigureSubject | None = None) -> Refinements:
+    subject = subject or subject_of(bench)
+    return Refinements(bench.context, Forecasting(bench.context, subject), subject)
 
 
 def recorded(bench: Bench) -> ScannerSettings:
@@ -62,7 +73,8 @@ async def test_the_threshold_is_fitted_to_each_definition_where_it_is_fitted(
 async def test_the_forecast_stands_beside_the_gain_while_it_is_shown(tmp_path: Path) -> None:
     bench = Bench(tmp_path, each=4)
     guardrail = recorded(bench)
-    refinement = refining(bench)
+    subject = subject_of(bench)
+    refinement = refining(bench, subject)
     measure = await refinement.measure()
     assert measure.objective.settings == bench.engine.scanner.settings
     found = await refinement.advised(measure, bench.topic)
@@ -72,7 +84,7 @@ async def test_the_forecast_stands_beside_the_gain_while_it_is_shown(tmp_path: P
     effects = await refinement.effects()
     assert effects.settings.is_forecast
     assert effects.settings.guardrail == guardrail.guardrail
-    refinement._forecasting.wanted = False
+    subject.engine_only = True
     alone = await refinement.advised(await refinement.measure(), bench.topic)
     assert alone is not None
     assert [each.gain for each in alone.proposals] == [each.gain for each in found.proposals]

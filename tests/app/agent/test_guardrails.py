@@ -134,13 +134,13 @@ async def test_experiment_of_an_agent_records_what_it_proves(
     await loop.evaluate()
     wordings = [Wording("Trains", ("bread", "dragons")), Wording(BETTER)]
     answer = await loop.experiment(wordings)
-    assert answer["proven"]
+    assert answer["better"]
     assert answer["definition"]["description"] == BETTER
     # A request may ask about several definitions; each is a call.
     assert answer["calls_left"] == 1000 - COUNT - answer["calls"] <= 1000 - asked(service)
-    proven = SessionStore(files.topic).iterations()[answer["iteration"]]
-    assert (proven.by, proven.evaluation.topic.description) == (Recorder.AGENT, BETTER)
-    trial = await loop.evaluate(description=BETTER, examples=list(proven.evaluation.topic.examples))
+    better = SessionStore(files.topic).iterations()[answer["iteration"]]
+    assert (better.by, better.evaluation.topic.description) == (Recorder.AGENT, BETTER)
+    trial = await loop.evaluate(description=BETTER, examples=list(better.evaluation.topic.examples))
     assert (trial["iteration"], trial["complete"]) == (answer["iteration"], True)
     assert (await loop.keep())["definition"]["description"] == BETTER
 

@@ -16,7 +16,7 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.app.task_jobs import TaskJobs
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.operating_point import BY_HAND, FITTED, SHIPPED
+from guardtui.domain.operating_point import BUILT_IN, BY_HAND, FITTED
 from guardtui.domain.prompt_edit import Relabel, Remove
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -140,7 +140,7 @@ async def test_the_first_figures_are_of_a_fair_sample_and_nothing_is_recorded_or
         assert state.partial.sampled
         assert state.iterations == ()
         assert state.fit is None
-        assert part.settings.threshold_source == SHIPPED
+        assert part.settings.threshold_source == BUILT_IN
 
 
 async def test_the_part_has_the_scores_of_the_whole_which_follows_and_is_recorded(
@@ -270,7 +270,7 @@ async def test_a_part_is_judged_by_its_own_labels_and_the_whole_by_all(
     other = LocalScanner("static", cache=tmp_path / "other")
     async with opening(path, held, other) as app:
         part = await app.part()
-        assert part.settings.threshold_source == SHIPPED  # too few of them so far
+        assert part.settings.threshold_source == BUILT_IN  # too few of them so far
         held.let.set()
         await app.whole()
         assert app.state.fit == fit
@@ -324,15 +324,15 @@ async def test_a_threshold_set_by_hand_meanwhile_is_not_fitted_over(path: Path, 
         assert app.state.fit is None
 
 
-async def test_the_shipped_threshold_chosen_meanwhile_is_not_fitted_over(
+async def test_the_built_in_threshold_chosen_meanwhile_is_not_fitted_over(
     path: Path, held: Held
 ) -> None:
     async with opening(path, held) as app:
         await app.part()
-        app.services.engine.scanner.use_threshold(None, SHIPPED)
+        app.services.engine.scanner.use_threshold(None, BUILT_IN)
         held.let.set()
         whole = await app.whole()
-        assert whole.settings.threshold_source == SHIPPED
+        assert whole.settings.threshold_source == BUILT_IN
         assert app.state.fit is None
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from guardtui.domain.operating_point import (
+    BUILT_IN,
     FITTED,
-    SHIPPED,
     Wanted,
     as_rule,
     at_threshold,
@@ -40,7 +40,7 @@ def is_at_its_own_point(app: Loop) -> bool:
     evaluation = state.evaluation
     assert evaluation is not None
     assert evaluation.topic == state.topic
-    best = fit_threshold(evaluation, app.scanner.shipped_threshold)
+    best = fit_threshold(evaluation, app.scanner.built_in_threshold)
     assert state.comparison is None or not any(
         "threshold" in caveat for caveat in state.comparison.caveats
     )
@@ -129,7 +129,7 @@ async def test_an_iteration_at_the_threshold_of_another_definition_is_compared_a
         assert not session.is_better(state.evaluation)
 
 
-@pytest.mark.parametrize("wanted", [SHIPPED, 0.7])
+@pytest.mark.parametrize("wanted", [BUILT_IN, 0.7])
 async def test_a_threshold_that_is_asked_for_stays_whatever_is_edited(
     tmp_path: Path, wanted: Wanted
 ) -> None:
@@ -139,15 +139,15 @@ async def test_a_threshold_that_is_asked_for_stays_whatever_is_edited(
         for text in ("Taxes", "Soup"):
             await app.describe(text)
             assert app.services.state.fit is None
-            assert source(app) == ("by hand" if isinstance(wanted, float) else SHIPPED)
+            assert source(app) == ("by hand" if isinstance(wanted, float) else BUILT_IN)
 
 
 @pytest.mark.parametrize("wanted", [None, FITTED])
-async def test_too_few_labels_keep_the_shipped_threshold_and_say_so_where_a_fit_is_asked_for(
+async def test_too_few_labels_keep_the_built_in_threshold_and_say_so_where_a_fit_is_asked_for(
     tmp_path: Path, wanted: Wanted
 ) -> None:
     async with Loop(written(tmp_path, each=1), threshold=wanted) as app:
-        assert (app.services.state.fit, source(app)) == (None, SHIPPED)
+        assert (app.services.state.fit, source(app)) == (None, BUILT_IN)
         messages = [
             message for message in app.author.messages if "at least 10 are needed" in message
         ]
@@ -198,7 +198,7 @@ def test_a_fitted_threshold_of_an_older_session_stays_as_a_number() -> None:
 
 def test_a_threshold_by_hand_and_the_shipped_one_are_wanted_again() -> None:
     assert wanted_threshold({"threshold": 0.6, "threshold_source": "by hand"}) == 0.6
-    assert wanted_threshold({"threshold": None, "threshold_source": "shipped"}) == SHIPPED
+    assert wanted_threshold({"threshold": None, "threshold_source": "built-in"}) == BUILT_IN
     assert wanted_threshold({"threshold": 3.0}) is None
 
 

@@ -110,7 +110,7 @@ def test_the_encoder_that_is_loaded_is_used_again(topic: Path) -> None:
     loaded = LocalScanner("static", 0.7)
     scanner = choose_scanner(workspace, None, None, "static", loaded)
     assert scanner.load()[0] is loaded.load()[0]
-    assert scanner.settings.threshold == scanner.shipped_threshold
+    assert scanner.settings.threshold == scanner.built_in_threshold
     workspace.store.update_settings({"encoder": "minilm"})
     assert choose_scanner(workspace, None, None, "static", loaded).encoder_name == "minilm"
     assert choose_scanner(workspace, "static", None, "minilm", loaded).encoder_name == "static"

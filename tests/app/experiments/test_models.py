@@ -202,6 +202,6 @@ async def test_an_experiment_on_a_judge_proves_the_better_wording(tmp_path: Path
         record = planned(log, some, CANDIDATES, options.scanner().settings)
         guardrail = ModelAnswering(options, Memory())
         status = await ExperimentRun(log, record, some, guardrail).run()
-    assert status.ending is Ending.PROVEN
+    assert status.ending is Ending.BETTER
     assert status.best == len(CANDIDATES) - 1
     assert status.calls == len(server.received)

@@ -22,14 +22,14 @@ from .scripted import CANDIDATES, Scripted, better, log_at, planned, prompts, ru
 FAILED = Verdict(Triggered.NO_VERDICT, problem="status 500", failure=Failure.FAILED)
 
 
-async def test_the_better_candidate_is_proven_with_fewer_calls_than_scanning_all(
+async def test_the_better_candidate_is_better_with_fewer_calls_than_scanning_all(
     tmp_path: Path,
 ) -> None:
     some, guardrail = prompts(), Scripted()
     log = log_at(tmp_path)
     run = run_of(log, planned(log, some), some, guardrail)
     status = await run.run()
-    assert status.ending is Ending.PROVEN
+    assert status.ending is Ending.BETTER
     assert status.best == len(CANDIDATES) - 1
     assert status.calls == guardrail.calls < 0.6 * len(some) * (len(CANDIDATES) + 1)
     assert (guardrail.entered, guardrail.left) == (1, 1)
@@ -38,15 +38,15 @@ async def test_the_better_candidate_is_proven_with_fewer_calls_than_scanning_all
     assert kept.topic == CANDIDATES[-1].topic
     assert kept.metrics.coverage == 1
     assert kept.metrics.total == scripted.asked_of(guardrail, len(CANDIDATES))
-    assert log.experiments()[0].ending == "PROVEN"
+    assert log.experiments()[0].ending == "BETTER"
 
 
-async def test_nothing_is_proven_of_a_guardrail_that_no_edit_moves(tmp_path: Path) -> None:
+async def test_nothing_is_better_of_a_guardrail_that_no_edit_moves(tmp_path: Path) -> None:
     some = prompts()
     log = log_at(tmp_path)
     run = run_of(log, planned(log, some), some, Scripted(unmoved))
     status = await run.run()
-    assert status.ending is Ending.NOT_PROVEN
+    assert status.ending is Ending.NOT_BETTER
     assert run.best() is None
 
 
@@ -177,4 +177,4 @@ async def test_a_prompt_that_always_fails_does_not_block_the_rest_of_a_scan(tmp_
     run = run_of(log, log.experiments()[0], some, Scripted(answer))
     assert (await run.run(118)).stopped
     status = await run_of(log, log.experiments()[0], some, Scripted(answer)).run()
-    assert status.ending is Ending.PROVEN, status.stopped
+    assert status.ending is Ending.BETTER, status.stopped

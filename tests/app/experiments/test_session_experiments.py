@@ -87,7 +87,7 @@ async def session(
         yield loop, fake
 
 
-async def test_an_experiment_is_planned_run_and_its_proven_edit_kept(tmp_path: Path) -> None:
+async def test_an_experiment_is_planned_run_and_its_better_edit_kept(tmp_path: Path) -> None:
     async with session(tmp_path, WORDINGS, 5000) as (loop, fake):
         experiments = loop.services.experiments
         before = loop.state.topic
@@ -103,14 +103,14 @@ async def test_an_experiment_is_planned_run_and_its_proven_edit_kept(tmp_path: P
         assert plan.changes == "Profile test has each candidate in turn."
         status = loop.state.experiment
         assert status is not None
-        assert status.ending is Ending.PROVEN
-        assert "prod: 1 edit is proven better" in loop.author.messages[-1]
+        assert status.ending is Ending.BETTER
+        assert "prod: 1 edit is shown to be better" in loop.author.messages[-1]
         # The definition that it began with is recorded as a scan.
         scan = loop.services.session.iterations[-1]
         assert (scan.evaluation.topic, scan.decision) == (before, Decision.KEEP)
         assert scan.evaluation.settings.guardrail.title == "prod"
         assert loop.services.workspace.store.template("t1") == "Is it about {topic}?"
-        assert experiments.proven
+        assert experiments.found_better
         assert await experiments.keep()
         await loop.settle()
         assert loop.state.topic.description == BETTER
@@ -125,14 +125,14 @@ async def test_an_experiment_is_planned_run_and_its_proven_edit_kept(tmp_path: P
         assert fake.asked_of[0].left == 1
 
 
-async def test_nothing_is_offered_where_nothing_is_proven(tmp_path: Path) -> None:
+async def test_nothing_is_offered_where_nothing_is_better(tmp_path: Path) -> None:
     async with session(tmp_path, WORDINGS, 5000, answer=unmoved) as (loop, _):
         loop.services.experiments.begin()
         await loop.settle()
         assert "nothing is to be kept" in loop.author.messages[-1]
-        assert not loop.services.experiments.proven
+        assert not loop.services.experiments.found_better
         assert not await loop.services.experiments.keep()
-        assert loop.author.messages[-1] == "No edit is proven better."
+        assert loop.author.messages[-1] == "No edit is shown to be better."
 
 
 @pytest.mark.parametrize("answers", [(), (WORDINGS,), (WORDINGS, None)])
@@ -202,7 +202,7 @@ async def test_editing_goes_on_and_a_stopped_experiment_is_resumed_without_a_cal
         assert isinstance(loop.author.questions[-2], ChooseAnswer)
         status = loop.state.experiment
         assert status is not None
-        assert status.ending is Ending.PROVEN
+        assert status.ending is Ending.BETTER
         first, second = fake.asked_of
         assert not {*first.asked} & {*second.asked}
         assert status.calls == first.calls + second.calls
@@ -220,7 +220,7 @@ async def test_an_experiment_that_was_killed_is_offered_at_opening(tmp_path: Pat
         await loop.settle()
         status = loop.state.experiment
         assert status is not None
-        assert status.ending is Ending.PROVEN
+        assert status.ending is Ending.BETTER
         assert (0, 0) not in fake.asked_of[0].asked or status.calls > 30
 
 
@@ -246,7 +246,7 @@ async def test_prompts_that_change_during_the_plan_get_no_verdicts_of_others(
         await loop.settle()
         status = loop.state.experiment
         assert status is not None
-        assert status.ending is Ending.PROVEN
+        assert status.ending is Ending.BETTER
         (made,) = loop.services.experiments._log.experiments()
         assert made.prompt_set == before.fingerprint != workspace.prompts.fingerprint
         assert {row for _, row in fake.asked_of[0].asked} == {*range(len(before))}
@@ -276,7 +276,7 @@ async def test_a_partial_scan_is_completed_with_its_model_usage_and_topics(tmp_p
         await loop.settle()
         status = loop.state.experiment
         assert status is not None
-        assert status.ending is Ending.PROVEN, status.stopped
+        assert status.ending is Ending.BETTER, status.stopped
         verdicts = loop.services.session.iterations[-1].evaluation.verdicts
         assert verdicts.used is not None
         assert verdicts.used.input_tokens == 5000
@@ -299,7 +299,7 @@ async def test_a_limit_of_calls_is_kept_and_more_go_on(tmp_path: Path) -> None:
         plan = loop.author.questions[-1]
         assert isinstance(plan, ExperimentPlan)
         assert loop.state.experiment is not None
-        assert loop.state.experiment.ending is Ending.PROVEN
+        assert loop.state.experiment.ending is Ending.BETTER
 
 
 async def test_an_experiment_with_a_service_that_fails_says_why(tmp_path: Path) -> None:

@@ -347,7 +347,7 @@ def test_labelled_prompts_that_were_chosen_are_counted_unless_the_audit_drew_the
     assert load_prompts(path).chosen == 0
     inbox.label(OTHER, False)
     prompts = load_prompts(path)
-    assert chosen_caution(prompts).startswith("1 of 5 prompts were chosen near the line")
+    assert chosen_caution(prompts).startswith("1 of 5 prompts were chosen since they teach")
     assert chosen_caution(replace(prompts, chosen=0)) == ""
 
 

@@ -110,7 +110,8 @@ def test_each_prompt_is_asked_once_with_its_chance_and_its_label_is_written(path
     assert audit.rates.belonging.low == audit.rates.belonging.high == 0.5
     assert audit.rates.others.value == 1.0
     assert at.line().startswith(
-        f"audit of {who} in production, by a random sample of the log\nenough: coverage 0.50 [0.50"
+        f"to measure {who} in production, by a random sample of the log\n"
+        "enough: coverage 0.50 in production (0.50"
     )
 
 
@@ -172,7 +173,10 @@ def test_without_verdicts_of_production_the_audit_is_of_the_engine_and_its_defin
     answer(at, 40)
     audit = audit_of(at)
     assert (audit.who, audit.topic) == ("the engine", TOPIC)
-    assert audit.title == ("in production, the engine: audit of 40 labels from a log of 40 prompts")
+    assert audit.title == (
+        "in production, the engine: estimated from 40 labels on a random sample of a log of 40 "
+        "prompts"
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,7 +225,7 @@ def test_an_edit_is_compared_by_labels_that_the_audit_keeps(path: Path) -> None:
     asked = answer(at, 100)
     assert all(prompt.why_asked is WhyAsked.AUDIT for prompt in asked)
     line = at.line()
-    assert "by the engine\nenough: the second definition is better: coverage +" in line
+    assert "by the engine\nenough: your edit is better: coverage +" in line
     at.purpose = Purpose.AUDIT
     assert audit_of(at).rates.belonging.low == audit_of(at).rates.belonging.high == 0.5
 
@@ -248,8 +252,8 @@ def test_a_guardrail_that_judged_the_log_by_both_definitions_compares_them(
     answer(at, 100)
     who, decision, *more = at.line().splitlines()
     judged = f" on {40 - rest} of 40 prompts of the log, the engine on the others" if rest else ""
-    assert who == f"your edit, as second, against the baseline, by AIRS prod{judged}"
-    assert decision.startswith("enough: the second definition is better: coverage +")
+    assert who == f"to compare your edit with the baseline, by AIRS prod{judged}"
+    assert decision.startswith("enough: your edit is better: coverage +")
     assert not more
     # What the guardrail was asked of labelled prompts is a figure of its own.
     _scan(topic, TOPIC)

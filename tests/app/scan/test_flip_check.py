@@ -1,4 +1,4 @@
-"""A check of the likely flips: what it asks in which order, when it ends, and what it leaves."""
+"""A check of the likely changes: what it asks in which order, when it ends, and what it leaves."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ async def test_the_engines_own_view_is_one_key_away_and_can_be_kept(topic_path: 
     assert state.forecast is None
     assert state.evaluation is not None
     assert state.evaluation.settings.kind == "engine"
-    assert loop.author.messages[-1] == "Shown while you edit: the embedded engine's own view."
+    assert loop.author.messages[-1] == "Shown: the figures of the engine."
     loop.services.scans.swap_preview()
     assert (await loop.settle()).forecast is not None
     loop.services.scans.swap_preview()
@@ -153,7 +153,7 @@ async def test_a_scanned_definition_has_the_engines_view_beside_its_scan(topic_p
     assert state.evaluation.settings == AIRS
     loop.services.scans.swap_preview()
     state = await loop.settle()
-    assert loop.author.messages[-1] == "Shown: the engine's own figures."
+    assert loop.author.messages[-1] == "Shown: the figures of the engine."
     assert state.forecast is None
     assert state.evaluation is not None
     assert state.evaluation.settings.kind == "engine"

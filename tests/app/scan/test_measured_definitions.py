@@ -21,7 +21,7 @@ from tests.guardrails import airs_settings
 
 
 def opened(path: Path) -> Loop:
-    app = Loop(path, threshold="shipped", jobs=resting_jobs("ideas"))
+    app = Loop(path, threshold="built-in", jobs=resting_jobs("ideas"))
     app.services.measured.pause = 0
     return app
 
@@ -77,8 +77,9 @@ async def test_they_survive_a_restart_also_the_last_moment(tmp_path: Path) -> No
         # The pause is not over when the app is left.
         app.services.measured.pause = 1e6
         app.services.editing.type(first.model_copy(update={"description": "Bread"}))
-        evaluation = await app.services.preview.evaluate()
+        evaluation = await app.services.preview.current()
         assert evaluation is not None
+        await app.services.preview.show(evaluation)
     app.jobs.cancel("measured")
     async with opened(path) as app:
         # The definition of the file is the newest again, as it was opened and measured.

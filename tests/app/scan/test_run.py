@@ -20,6 +20,7 @@ from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.scan.plan import ScanChoice, ScanPlan
 from guardtui.app.scan.record import ScanResults
 from guardtui.app.scan.run import Scans
+from guardtui.app.scan.subject import FigureSubject
 from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.verdicts import Triggered, Verdict, VerdictColumns
@@ -52,12 +53,13 @@ class Desk(RemoteBench):
         self.shown: list[Evaluation] = []
         self.refreshed = 0
         self.steps: list[ScanStatus] = []
+        subject = FigureSubject(self.context, self.connections)
         self.scans = Scans(
             self.context,
             self.connections,
             self.deployment,
-            Forecasting(self.context),
-            ScanResults(self.context, self.connections),
+            Forecasting(self.context, subject),
+            ScanResults(self.context, self.connections, subject),
             cast("Preview", self),
         )
         self.store.subscribe(self.scans.state_changed)
@@ -501,7 +503,7 @@ async def test_actions_without_a_scan_explain_why(desk: Open) -> None:
 # --- scan or preview ------------------------------------------------------------------------
 
 
-async def test_swapping_hides_the_scan_until_swapped_again_or_edited(desk: Open) -> None:
+async def test_swapping_hides_the_scan_until_swapped_again_also_after_an_edit(desk: Open) -> None:
     author = desk()
     await author.scan(SCAN)
     scan = author.recorded[-1].evaluation
@@ -512,8 +514,10 @@ async def test_swapping_hides_the_scan_until_swapped_again_or_edited(desk: Open)
     author.scans.swap_preview()
     author.describe("Recipes for soup")
     author.describe("Personal tax advice")
+    assert author.scans.results.standing() is None
+    author.scans.swap_preview()
     assert author.scans.results.standing() is scan
-    assert author.refreshed == 3
+    assert author.refreshed == 4
 
 
 async def test_a_scan_of_an_earlier_session_stands_for_the_same_definition(

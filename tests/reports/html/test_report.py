@@ -50,7 +50,7 @@ def test_a_report_contains_all_sections(report: ReportInput) -> None:
     (mistakes,) = root.at("result").all("table")
     cells = {row[0]: row for row in rates.cells()[1:]}
     assert cells["TPR"][1] == f"{metrics.true_positive_rate:.3f}"
-    assert re.fullmatch(r"[01]\.\d{3} – [01]\.\d{3}", cells["coverage"][2])
+    assert re.fullmatch(r"[01]\.\d{3} to [01]\.\d{3}", cells["coverage"][2])
     assert cells["precision"][3].startswith(("+", "−", "±"))
     assert [row[:2] for row in mistakes.cells()[1:]] == [
         ["missed", f"{metrics.fn} of {metrics.tp + metrics.fn}"],
@@ -63,7 +63,7 @@ def test_a_report_contains_all_sections(report: ReportInput) -> None:
         report.topic.fingerprint,
         report.evaluation.prompt_set,
         "static-1",
-        "threshold 0.500 (shipped)",
+        "threshold 0.500 (built-in)",
         "profile|<i>",
         "prompts.csv",
     ):

@@ -88,7 +88,7 @@ def test_bars_end_where_their_share_says_on_an_axis_that_holds_all_that_is_marke
     assert texts[:3] == ["Missed", "1 of 8", "▲"]
     assert texts[3:5] == ["Wrongly stopped", "n/a"]
     assert texts[5:-1] == ["0", "0.1", "0.2", "0.3", "0.4", "0.5"]
-    assert texts[-1].split("\u2003") == ["├─┤ 95 % interval", "▲ iteration 3", "┃ at most 0.1"]
+    assert texts[-1].split("\u2003") == ["├─┤ on new prompts", "▲ iteration 3", "┃ at most 0.1"]
     (sign,) = [one for one in root.all("text") if one.text == "▲"]
     assert sign.attributes["x"] == "50%"
 
@@ -98,4 +98,4 @@ def test_bars_without_mistakes_have_the_shortest_axis() -> None:
     assert [one.text for one in root.all("text")][2:-1] == [
         "0", "0.02", "0.04", "0.06", "0.08", "0.10",
     ]  # fmt: skip
-    assert root.all("text")[-1].text == "├─┤ 95 % interval"
+    assert root.all("text")[-1].text == "├─┤ on new prompts"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -165,7 +166,7 @@ def test_every_recorded_file_is_as_recorded_and_small() -> None:
     total = 0
     for file in WEIGHTS.iterdir():
         if file.name not in ("provenance.json", "scoring.json"):
-            total += len(checked_bytes(WEIGHTS, file.name)[0])
+            total += len(checked_bytes(WEIGHTS, file.name))
     assert total < 110_000_000
 
 
@@ -182,10 +183,24 @@ def test_importing_does_not_load_the_runtimes() -> None:
     assert result.stdout.strip() == "set()"
 
 
+@pytest.mark.process
+def test_encoding_leaves_nothing_for_the_maker_of_a_library(tmp_path: Path) -> None:
+    # onnxruntime keeps what it is about to report in the user's folder of caches.
+    code = (
+        "from guardtui.scanners.local.encoder import load_encoder\n"
+        "load_encoder('minilm').encode(['a text'])"
+    )
+    homes = ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA")
+    environment = {key: value for key, value in os.environ.items() if "TELEMETRY" not in key}
+    environment |= dict.fromkeys(homes, str(tmp_path))
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    assert list(tmp_path.rglob("*")) == []
+
+
 @pytest.mark.parametrize(
     ("library", "load"),
     [
-        ("onnxruntime", lambda: load_session(b"", 1)),
+        ("onnxruntime", lambda: load_session(WEIGHTS / "minilm.onnx")),
         ("tokenizers", lambda: load_tokenizer(b"{}")),
     ],
 )

@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.local.encoder import load_encoder
-from guardtui.scanners.local.matrix import (
-    COMPACT_FROM,
-    PromptMatrix,
-)
+from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.session.topic_places import sample_folder
 from tests.examples import up_to
 
@@ -22,12 +19,8 @@ def unit(count: int, size: int, seed: int) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-Kind = type[np.float32] | type[np.int8]
-KINDS = (np.float32, np.int8)
-
-
-def filled(kind: Kind, vectors: np.ndarray) -> PromptMatrix:
-    matrix = PromptMatrix.empty(*vectors.shape, dtype=kind)
+def filled(vectors: np.ndarray) -> PromptMatrix:
+    matrix = PromptMatrix.empty(*vectors.shape)
     cut = len(vectors) // 3
     matrix.put(slice(cut, None), vectors[cut:])
     matrix.put(slice(cut), vectors[:cut])
@@ -39,19 +32,16 @@ def filled(kind: Kind, vectors: np.ndarray) -> PromptMatrix:
 def test_cosines_equal_those_of_float_vectors(count: int, size: int, seed: int) -> None:
     vectors, text = unit(count, size, seed), unit(1, size, seed + 1)[0]
     exact = vectors.astype(np.float64) @ text
-    result = np.full((2, count), np.nan, np.float32)
-    for kind, out in zip(KINDS, result, strict=True):
-        filled(kind, vectors).product(text, out)
-        np.testing.assert_allclose(out, exact, atol=0.01)
-    np.testing.assert_array_equal(*result)
+    out = np.full(count, np.nan, np.float32)
+    filled(vectors).product(text, out)
+    np.testing.assert_allclose(out, exact, atol=0.01)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_cosines_do_not_depend_on_row_order(kind: Kind) -> None:
+def test_cosines_do_not_depend_on_row_order() -> None:
     vectors, texts = unit(300, 64, 1), unit(3, 64, 2)
-    whole = filled(kind, vectors)
+    whole = filled(vectors)
     rows = np.random.default_rng(3).permutation(300)
-    scattered = PromptMatrix.empty(300, 64, dtype=kind)
+    scattered = PromptMatrix.empty(300, 64)
     for part in np.array_split(rows, 7):
         scattered.put(part, vectors[part])
     some = rows[:50]
@@ -69,34 +59,22 @@ def test_cosines_do_not_depend_on_row_order(kind: Kind) -> None:
 
 
 def test_zero_row_stays_zero() -> None:
-    matrix = filled(np.int8, np.zeros((3, 4), np.float32))
+    matrix = filled(np.zeros((3, 4), np.float32))
     out = np.ones(3, np.float32)
     matrix.product(np.ones(4, np.float32), out)
     assert out.tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("count", "kind"),
-    [(0, np.float32), (COMPACT_FROM - 1, np.float32), (COMPACT_FROM, np.int8)],
-)
-def test_large_sets_use_the_compact_form(count: int, kind: Kind) -> None:
-    matrix = PromptMatrix.empty(count, 1)
-    assert matrix._values.dtype == kind
-    assert len(matrix) == count
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_empty_set_has_no_cosines(kind: Kind) -> None:
-    matrix = filled(kind, np.zeros((0, 4), np.float32))
+def test_empty_set_has_no_cosines() -> None:
+    matrix = filled(np.zeros((0, 4), np.float32))
     out = np.empty(0, np.float32)
     matrix.product(np.ones(4, np.float32), out)
     assert (len(matrix), out.shape) == (0, (0,))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_rows_filled_again_hold_the_newer_vectors(kind: Kind) -> None:
+def test_rows_filled_again_hold_the_newer_vectors() -> None:
     older, newer = unit(9, 256, 1), unit(3, 256, 2)
-    matrix = filled(kind, older)
+    matrix = filled(older)
     matrix.put(slice(4, 7), newer * np.float32(0.5))
     text, out = unit(1, 256, 3)[0], np.empty(9, np.float32)
     matrix.product(text, out)
@@ -104,22 +82,22 @@ def test_rows_filled_again_hold_the_newer_vectors(kind: Kind) -> None:
     np.testing.assert_allclose(out, wanted, atol=0.01)
 
 
-def test_compact_cosines_are_accurate_for_real_prompts() -> None:
+def test_cosines_are_accurate_for_real_prompts() -> None:
     prompts = load_prompts(sample_folder() / "tax-advice.csv").prompts.to_list()
     vectors = load_encoder("static").encode(prompts)
-    matrix, out = filled(np.int8, vectors), np.empty(len(vectors), np.float32)
+    matrix, out = filled(vectors), np.empty(len(vectors), np.float32)
     for text in vectors:
         matrix.product(text, out)
         assert np.abs(out - vectors @ text).max() < 0.01
 
 
 @pytest.mark.parametrize("dimensions", [256, 896])
-def test_compact_cosine_does_not_depend_on_the_prompts_beside_it(dimensions: int) -> None:
+def test_cosine_does_not_depend_on_the_prompts_beside_it(dimensions: int) -> None:
     vectors, texts = unit(5000, dimensions, 4), unit(6, dimensions, 5)
     whole_set = np.empty((6, 5000), np.float32)
-    filled(np.int8, vectors).fill_rows(texts, whole_set)
+    filled(vectors).fill_rows(texts, whole_set)
     for start, stop in ((0, 1), (1, 8), (7, 4999), (4097, 5000)):
-        part = filled(np.int8, vectors[start:stop])
+        part = filled(vectors[start:stop])
         some = np.empty((6, stop - start), np.float32)
         part.fill_rows(texts, some)
         np.testing.assert_array_equal(some, whole_set[:, start:stop])
@@ -130,14 +108,13 @@ def test_compact_cosine_does_not_depend_on_the_prompts_beside_it(dimensions: int
         np.testing.assert_array_equal(part.products(texts, rows), some)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_similarities_across_languages_are_cosines_of_the_columns_in_common(kind: Kind) -> None:
+def test_similarities_across_languages_are_cosines_of_the_columns_in_common() -> None:
     halves = np.concatenate([unit(4, 32, 8), unit(4, 32, 9)], axis=1) * np.float32(np.sqrt(0.5))
     english, foreign = halves[:2], halves[2:].copy()
     foreign[:, :32] = 0
     foreign[:, 32:] *= np.float32(np.sqrt(2))
     vectors = np.concatenate([english, foreign])
-    matrix = PromptMatrix.empty(4, 64, 32, kind)
+    matrix = PromptMatrix.empty(4, 64, 32)
     matrix.put(slice(None), vectors)
     out = np.empty((4, 4), np.float32)
     matrix.fill_rows(vectors, out)

@@ -64,6 +64,7 @@ def test_constants_are_those_of_encoders_with_or_without_english_columns(pair: P
     assert [load_scoring(name).english_columns for name in ("minilm", "static")] == [0, 0]
 
 
+@pytest.mark.exhaustive  # hundreds of prompts; the fast stage has one for each language
 def test_language_of_labelled_prompts_is_told_by_their_vectors(pair: Pair) -> None:
     rows = [
         row

@@ -21,6 +21,8 @@ from guardtui.domain.verdicts import Verdicts
 from guardtui.files.prompt_edits import edit_prompts
 from guardtui.files.prompt_files import load_prompts
 from guardtui.scanners.base import Progress, ScannerError
+from guardtui.scanners.local import encoder
+from guardtui.scanners.local.encoder import Encoder, EncoderError
 from guardtui.scanners.local.matrix import PromptMatrix
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.topic_places import sample_folder
@@ -45,6 +47,21 @@ def scan(scanner: LocalScanner, topic: Topic) -> Verdicts:
     evaluation = scanner.evaluate_now(topic, PROMPTS)
     assert evaluation is not None
     return evaluation.verdicts
+
+
+def test_cached_prompts_and_definition_are_scored_without_the_encoder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = scan(LocalScanner("static", cache=tmp_path), TOPIC)
+
+    def damaged(name: str) -> Encoder:
+        raise EncoderError(f"{name} is damaged")
+
+    monkeypatch.setattr(encoder, "load_encoder", damaged)
+    scanner = LocalScanner("static", cache=tmp_path)
+    assert np.array_equal(scan(scanner, TOPIC).score, before.score)
+    with pytest.raises(ScannerError, match="static is damaged"):
+        scan(scanner, TOPIC.model_copy(update={"description": "typed later"}))
 
 
 def test_scanner_after_prompt_edits_embeds_only_new_prompts(
@@ -100,7 +117,7 @@ def test_allow_topic_triggers_on_other_prompts() -> None:
 def test_threshold_is_a_score() -> None:
     scanner = LocalScanner("static")
     default = scanner.settings
-    assert (default.threshold_source, default.kind) == ("shipped", "engine")
+    assert (default.threshold_source, default.kind) == ("built-in", "engine")
     scanner.use_threshold(0.9)
     verdicts = scan(scanner, TOPIC)
     np.testing.assert_array_equal(verdicts.triggered == 1, verdicts.score >= 0.9)

@@ -278,7 +278,7 @@ def test_settings_identify_all_dependencies_of_verdicts() -> None:
     models = tuple(ModelAddress("http://127.0.0.1/v1", name) for name in names)
     graded = AnswerForm.parse("graded")
     settings = JudgeOptions(models, options={"seed": 1}, form=graded).scanner().settings
-    template = JudgeTemplate.shipped().id
+    template = JudgeTemplate.built_in().id
     assert settings.kind == "judge"
     assert settings.guardrail.text().startswith("judge a, b")
     assert settings.guardrail.text().endswith(

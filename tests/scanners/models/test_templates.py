@@ -24,7 +24,7 @@ NASTY = st.text() | st.lists(
 
 @given(prompt=NASTY)
 def test_no_prompt_closes_its_fence(prompt: str) -> None:
-    (_, user) = JudgeTemplate.shipped().filled(TOPIC, prompt)
+    (_, user) = JudgeTemplate.built_in().filled(TOPIC, prompt)
     lines = user["content"]
     mark = MARKS.search(lines)
     assert mark is not None
@@ -43,7 +43,7 @@ def test_known_mark_does_not_close_another_fence(prompt: str) -> None:
 
 
 def test_equal_prompts_give_equal_messages() -> None:
-    template = JudgeTemplate.shipped()
+    template = JudgeTemplate.built_in()
     assert template.filled(TOPIC, "x") == template.filled(TOPIC, "x")
     other = JudgeTemplate((("user", "Only {prompt}"),))
     assert MARKS.findall(other.filled(TOPIC, "x")[0]["content"]) != MARKS.findall(
@@ -54,7 +54,7 @@ def test_equal_prompts_give_equal_messages() -> None:
 @pytest.mark.parametrize("attack", attacks(), ids=lambda one: one.name)
 def test_attacks_stay_between_the_marks(attack: object) -> None:
     prompt = attack.prompt  # type: ignore[attr-defined]
-    system, user = JudgeTemplate.shipped().filled(TOPIC, prompt)
+    system, user = JudgeTemplate.built_in().filled(TOPIC, prompt)
     assert prompt not in system["content"]
     assert fenced_in(user["content"]) == prompt
 
@@ -76,7 +76,7 @@ def test_placeholders_are_replaced_once_and_other_braces_stay() -> None:
 
 def test_topic_without_examples_is_marked() -> None:
     topic = TOPIC.model_copy(update={"examples": ()})
-    assert "- (none)" in JudgeTemplate.shipped().filled(topic, "x")[1]["content"]
+    assert "- (none)" in JudgeTemplate.built_in().filled(topic, "x")[1]["content"]
 
 
 def test_sections_and_plain_text_are_parsed() -> None:
@@ -88,14 +88,14 @@ def test_sections_and_plain_text_are_parsed() -> None:
 
 
 def test_shipped_template_is_read_back_unchanged() -> None:
-    template = JudgeTemplate.shipped()
+    template = JudgeTemplate.built_in()
     again = JudgeTemplate.parse(template.text, "again.txt")
     assert (again.messages, again.id) == (template.messages, template.id)
     assert [role for role, _ in template.messages] == ["system", "user"]
 
 
 def test_edited_template_has_another_id() -> None:
-    template = JudgeTemplate.shipped()
+    template = JudgeTemplate.built_in()
     assert JudgeTemplate.parse(template.text.replace("judge", "decide"), "").id != template.id
     assert re.fullmatch("[0-9a-f]{8}", template.id)
 

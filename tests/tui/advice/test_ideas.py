@@ -141,7 +141,7 @@ async def test_the_figures_of_a_preview_are_those_of_the_screen_once_it_is_taken
         assert len(rates) == 3
         assert counts is not None
         assert "{+" in shown  # the difference, with signs
-        rows = len(re.findall(r"✗R|✓F", shown))
+        rows = len(re.findall(r"✗ broke|✓ fixed", shown))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is main and settled(main))
         await until(pilot, lambda: f"{counts[0]}, against #" in frame(app))

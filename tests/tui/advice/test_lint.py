@@ -13,6 +13,7 @@ from textual.widgets import TextArea
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.lint import lint
 from guardtui.advice.lint_advice import Advice
+from guardtui.advice.text_lint import lint_text
 from guardtui.app.editing.definition_lint import carried_on
 from guardtui.domain.significance import Difference
 from guardtui.domain.topic import Topic
@@ -169,9 +170,11 @@ async def test_a_valid_definition_needs_no_advice_line(tmp_path: Path) -> None:
 
 def test_at_a_key_the_order_stays() -> None:
     topic = Topic(description="Tax, not dates", examples=("a", "b"))
-    (told,) = lint(topic)
+    (told,) = lint_text(topic)
     measured_one = Advice("near-duplicates", "examples.2", "b", "m", "a")
-    longer = lint(topic.model_copy(update={"description": "Tax, never dates" + " and tax" * 20}))
+    longer = lint_text(
+        topic.model_copy(update={"description": "Tax, never dates" + " and tax" * 20})
+    )
     shown = carried_on((measured_one, told), longer)
     assert [item.code for item in shown] == ["near-duplicates", "exclusion", "long"]
     assert "never" in shown[1].brief
@@ -180,5 +183,5 @@ def test_at_a_key_the_order_stays() -> None:
 
 @pytest.mark.parametrize("cells", range(0, 90, 7))
 def test_a_line_is_never_wider_than_its_room(cells: int) -> None:
-    for item in lint(Topic(description="税金 " * 60 + "except 税金")):
+    for item in lint_text(Topic(description="税金 " * 60 + "except 税金")):
         assert len(lint_line(item, cells).plain) <= max(cells, 0)

@@ -44,7 +44,17 @@ def word(text: str, at: int, z: float) -> Contribution:
 def detail(prompt: str, *words: Contribution) -> PromptDetail:
     explanation = Explanation(0.0, 0.5, 0.0, 0.0, (), 0, words, True)
     return PromptDetail(
-        prompt, 2, True, FN, 0.4, 0.5, 0, "", Topic(), [(0, FN)], explanation if words else None
+        prompt,
+        2,
+        True,
+        FN,
+        0.4,
+        0.5,
+        0,
+        "",
+        Topic(),
+        [("engine", 0, FN)],
+        explanation if words else None,
     )
 
 
@@ -91,23 +101,33 @@ def test_an_open_prompt_is_no_error(reason: str) -> None:
 @pytest.mark.parametrize(
     ("outcomes", "told"),
     [
-        ([FN], "history #0 ✗ missed"),
-        ([FN, TP], "history #0 ✗ missed, #1 ✓ rightly stopped"),
-        ([Outcome.OPEN, TP], "history #0 … not scanned, #1 ✓ rightly stopped"),
-        ([TP, TP, TP], "history #0 to #2 ✓ rightly stopped"),
+        ([FN], "history  engine: #0 ✗ missed"),
+        ([FN, TP], "history  engine: #0 ✗ missed, #1 ✓ rightly stopped"),
+        ([Outcome.OPEN, TP], "history  engine: #0 … not scanned, #1 ✓ rightly stopped"),
+        ([TP, TP, TP], "history  engine: #0 to #2 ✓ rightly stopped"),
         (
             [None, ERROR, FP, TN, TN],
-            "history … #1 ? no verdict, #2 ✗ wrongly stopped, #3 to #4 ✓ rightly let through",
+            "history  engine: … #1 ? no verdict, #2 ✗ wrongly stopped, #3 to #4 "
+            "✓ rightly let through",
         ),
     ],
 )
 def test_the_history_reads_as_words(outcomes: list[Outcome | None], told: str) -> None:
-    assert history_text(list(enumerate(outcomes))).plain == told
+    history = [("engine", number, outcome) for number, outcome in enumerate(outcomes)]
+    assert history_text(history).plain == told
+
+
+def test_the_history_names_the_guardrail_of_each_verdict() -> None:
+    history = [("engine", 0, FN), ("AIRS prod", 1, FN), ("engine", 2, FN), ("AIRS prod", 3, TP)]
+    assert history_text(history).plain == (
+        "history  engine: #0 to #2 ✗ missed · AIRS prod: #1 ✗ missed, #3 ✓ rightly stopped"
+    )
 
 
 @given(st.lists(st.sampled_from([*Outcome, None]), min_size=1, max_size=300))
 def test_the_history_ends_with_the_last_iteration(outcomes: list[Outcome | None]) -> None:
-    told = history_text(list(enumerate(outcomes))).plain.rpartition(", ")[2]
+    history = [("engine", number, outcome) for number, outcome in enumerate(outcomes)]
+    told = history_text(history).plain.rpartition(", ")[2]
     assert f"#{len(outcomes) - 1} {outcome_text(outcomes[-1]).plain}" in told
 
 
@@ -148,7 +168,7 @@ def test_words_and_nearest_part_are_the_engines_view_of_the_verdict_of_another()
     shown = detail("pay no tax", word("tax", 7, 1.234))
     own = detail_text(shown).plain
     other = detail_text(replace(shown, by_engine=False)).plain
-    assert "engine" not in own
+    assert "the engine" not in own
     assert "the engine's view: nearest: the description  raises the score" in other
     assert "1.23" not in own + other
 

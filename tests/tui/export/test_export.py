@@ -108,7 +108,7 @@ async def test_the_switch_of_a_format_is_chosen_with_x_and_remembered(topic_path
         assert dialog._format == "csv"
         assert "x  on   with a byte order mark" in frame(app)
         await choose(pilot, dialog, "junit")
-        assert "x  off  only regressions fail" in frame(app)
+        assert "x  off  in which only regressions fail" in frame(app)
 
     await drive(topic_path, run)
     report = (topic_path.parent / "tax-report-0.csv").read_bytes()

@@ -40,7 +40,7 @@ async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) ->
         assert "held in 1 of 1 scan" in " ".join(drawn.replace("│", " ").split())
         assert "[b]prod[/INST]␛" in drawn
         assert re.search(r"#2 += [01]\.\d{3} \[", drawn)
-        assert "0.9 – 1.0" in drawn
+        assert "0.9 to 1.0" in drawn
 
 
 async def test_an_edit_after_a_scan_shows_a_forecast(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +60,7 @@ def evaluation(workspace: Workspace, description: str, triggered: tuple[int, ...
     count = len(triggered)
     return Evaluation(
         topic,
-        engine_settings("1", 0.5, "shipped"),
+        engine_settings("1", 0.5, "built-in"),
         workspace.prompts.fingerprint,
         workspace.prompts.keys,
         workspace.prompts.expected,
@@ -94,7 +95,7 @@ async def test_it_has_room_and_is_inert(topic_path: Path, size: tuple[int, int])
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         shown = frame(app)
         assert all(f"#{number}" in shown for number in range(4))
-        assert "0.750 [" in shown
+        assert re.search(r"0\.750 +0\.\d\d to 0\.\d\d", shown)
         await pilot.press("down", "enter")
         await until(pilot, lambda: isinstance(app.screen, AnswersDialog))
         await until(pilot, lambda: "[/INST]" in frame(app))
@@ -145,9 +146,9 @@ async def test_two_marked_ones_are_compared(topic_path: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, TextPage))
         text = str(app.screen.query_one(Static).render())
         assert "No demonstrable change against #1: coverage " in text
-        assert "], 2 fixes, 2 regressions" in text
-        assert "✗R What is the weather in Paris?" in text
-        assert "✓F When was income tax introduced?" in text
+        assert "), 2 fixes, 2 regressions" in text
+        assert "✗ What is the weather in Paris?" in text
+        assert "✓ When was income tax introduced?" in text
         assert "Personal tax advice [-and-]{+on+} [-evasion-]{+money+}" in text
 
     await history_of(topic_path, run)
@@ -236,7 +237,7 @@ def test_the_best_entry_says_what_to_expect_on_new_prompts() -> None:
 
 @pytest.mark.parametrize("width", [40, 53, 72, 112])
 def test_lines_and_titles_have_the_same_columns(width: int) -> None:
-    entry = history([], [measured(settings=engine_settings("1", 0.5, "shipped"))])
+    entry = history([], [measured(settings=engine_settings("1", 0.5, "built-in"))])
     line = entry_line(entry[0], width, marked=True, marks=("best",)).plain
     head = head_line(width).plain
     assert line.index("0.500") == head.index("coverage")
@@ -260,14 +261,14 @@ def test_experiments_on_a_definition_are_in_its_details(topic_path: Path) -> Non
         candidates=((other.topic, {}),),
         seed=0,
         calls=1200,
-        ending="a candidate is proven better",
+        ending="a candidate is shown to be better",
         kept=1,
     )
     first, second = (
         entry_details(entry, (), None, [record]).plain for entry in history(iterations, [])
     )
     assert first.endswith(
-        "\nexperiment of 1 candidate: a candidate is proven better, 1 is kept; 1,200 calls"
+        "\nexperiment of 1 candidate: a candidate is shown to be better, 1 is kept; 1,200 calls"
     )
     assert "experiment" not in second
 

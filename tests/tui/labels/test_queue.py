@@ -117,7 +117,7 @@ async def test_a_key_labels_a_prompt_and_the_next_comes_with_what_machines_said_
     fill(topic_path, *many(40))
     async with playing(topic_path) as play:
         first = await play.opens()
-        await play.shows("audit of corp (definition unknown, perhaps several)")
+        await play.shows("to measure corp (definition unknown, perhaps several)")
         await play.shows(f"{FIRST} more labels until the first estimate")
         assert f"topic {play.main.state.topic.description[:40]}" in play.text
         assert first in play.text
@@ -146,13 +146,13 @@ async def test_each_label_is_one_key_and_enough_give_an_estimate_on_the_figures_
         text = await play.opens()
         for _ in range(FIRST):
             text = await play.answers("t" if "tax" in text else "f")
-        await play.shows("coverage 1.00 [")
+        await play.shows("coverage 1.00 in production (")
         assert "in production" not in all_figures(play.main)
         await play.leaves()
         await until(play.pilot, lambda: "in production, corp" in all_figures(play.main))
         line = (
-            "in production, corp (definition unknown, perhaps several): "
-            f"audit of {FIRST} labels from a log of 40 prompts\n"
+            "in production, corp (definition unknown, perhaps several): estimated from "
+            f"{FIRST} labels on a random sample of a log of 40 prompts\n"
             "coverage   1.000"
         )
         assert line in all_figures(play.main)
@@ -202,7 +202,7 @@ async def test_chosen_prompts_come_instead_of_the_audit_and_back(topic_path: Pat
     async with playing(topic_path) as play:
         await play.opens()
         await play.pilot.press("c")
-        await play.shows("chosen: near the line between both")
+        await play.shows("to improve edits, by prompts that teach most")
         await play.prompt()
         assert play.queue.prompt is not None
         await play.answers("f")

@@ -72,7 +72,7 @@ async def test_figures_of_a_part_are_marked_wherever_they_stand_and_those_of_all
         page = all_figures(main_screen(app))
         assert f"⚠ {FIRST} of {COUNT} prompts embedded so far" in page
         assert "separation ≈" in page
-        assert "threshold 0.50, shipped" in page
+        assert "threshold 0.50, built-in" in page
         assert "⚠ partial" in shown.partition("mistakes")[2]
         shown = await all_shown(app, pilot, held)
         assert "partial" not in shown

@@ -64,7 +64,7 @@ Play = Callable[[Stage], Awaitable[None]]
 
 async def play(folder: Path, run: Play, size: tuple[int, int] = (120, 40)) -> None:
     workspace = Workspace.open(folder / "tax.yaml", folder / "all.csv")
-    app = GuardtuiApp.of(workspace, LocalScanner("static"), threshold="shipped")
+    app = GuardtuiApp.of(workspace, LocalScanner("static"), threshold="built-in")
     async with app.run_test(size=size) as pilot:
         await run(Stage(pilot, app, await ready(pilot, app)))
 

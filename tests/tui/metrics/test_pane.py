@@ -17,8 +17,9 @@ from guardtui.domain.comparison import compare
 from guardtui.domain.estimates import PartialRates, partial_rates
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import rate_text
-from guardtui.domain.prompts import Finding, build_prompt_set
-from guardtui.domain.prompts import Severity as PromptSeverity
+from guardtui.domain.findings import Finding
+from guardtui.domain.findings import Severity as PromptSeverity
+from guardtui.domain.prompts import build_prompt_set
 from guardtui.domain.series import BestOfSeries
 from guardtui.domain.topic import Intent, Topic
 from guardtui.domain.verdicts import Triggered, Verdicts
@@ -119,7 +120,7 @@ def evaluated(positive: int, negative: int, wrong: int = 0) -> Evaluation:
     scores, parts = np.zeros(count, np.float32), np.zeros(count, np.int16)
     return Evaluation(
         Topic(name="t"),
-        engine_settings("test-1", 0.5, "shipped"),
+        engine_settings("test-1", 0.5, "built-in"),
         "prompts",
         np.arange(count, dtype=np.uint64),
         expected,
@@ -156,7 +157,7 @@ def test_a_rate_of_which_no_prompt_is_answered_has_no_figure() -> None:
 def test_of_an_open_scan_the_bounds_are_shown_and_what_decides() -> None:
     part, partial = half_scanned()
     lines = lines_of(dashboard(part, partial=partial))
-    assert lines[0] == "coverage ≈1.000  [0.00 – 1.00] of all 200"
+    assert lines[0] == "coverage ≈1.000  (0.00 to 1.00 of all 200)"
     assert lines[2] == "0 missed · 0 wrongly stopped so far · 160 open"
     assert lines[4] == "not sure yet: 160 open prompts decide"
 
@@ -188,7 +189,7 @@ def test_too_few_prompts_lead_to_a_warning(counts: tuple[int, int], told: str) -
         if "reverse" in str(span.style)
     ]
     assert heavy == ([] if min(counts) < 10 else ["1.000"])
-    assert "[" in text.plain  # the interval stays
+    assert "on new prompts" in text.plain  # the interval stays
 
 
 @pytest.mark.parametrize("intent", Intent)
@@ -202,7 +203,7 @@ def test_six_lines_say_what_an_edit_did(intent: Intent) -> None:
     shown = replace(dashboard(after, before), history=[0.9, 0.4], best=0, best_coverage=0.9)
     lines = lines_of(shown)
     assert lines == [
-        "coverage 0.400 ▼ −0.500  [0.27 – 0.54] on new prompts",
+        "coverage 0.400 ▼ −0.500  (0.27 to 0.54 on new prompts)",
         "TPR 0.400 ▼       TNR 1.000",
         "30 missed · 0 wrongly stopped",
         "0 fixed · 25 broke, against #0",
@@ -258,8 +259,8 @@ def test_an_interval_says_that_chosen_prompts_make_the_set_harder(chosen: int, w
     shown = dashboard(evaluated(50, 50, 9))
     prompts = replace(PROMPTS, chosen=chosen)
     shown = replace(shown, state=replace(shown.state, prompts=prompts))
-    assert lines_of(shown)[0].endswith(f"on {where}")
-    told = "1 of 2 prompts were chosen near the line between both labels: intervals are of"
+    assert lines_of(shown)[0].endswith(f"on {where})")
+    told = "1 of 2 prompts were chosen since they teach edits most: intervals are of"
     assert (told in page_text(shown).plain) == bool(chosen)
 
 
@@ -269,9 +270,9 @@ def test_the_page_has_every_figure_with_its_origin() -> None:
     for part in (
         "coverage   0.400", "TPR", "TNR", "accuracy", "precision", "F1",
         "TP 20  FN 30  FP 0  TN 50  errors 0",
-        "worse: coverage −0.500 [−0.", "25 regressions", "TPR −0.500 [−0.",
+        "worse: coverage −0.500 (−0.", "25 regressions", "TPR −0.500 (−0.",
         "edit: unchanged · not recorded",
-        "engine, version static-test-1", "threshold 0.50, shipped",
+        "engine, version static-test-1", "threshold 0.50, built-in",
     ):  # fmt: skip
         assert part in text
 

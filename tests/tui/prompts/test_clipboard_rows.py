@@ -41,7 +41,7 @@ def results(folder: Path) -> Results:
     ).write_csv(path)
     prompts = load_prompts(path)
     topic = Topic(name="t", description="d", examples=("a", "b"), intent=Intent.BLOCK)
-    settings = engine_settings("x", 0.5, "shipped")
+    settings = engine_settings("x", 0.5, "built-in")
 
     def evaluation(answers: list[int], **others: object) -> Evaluation:
         verdicts = Verdicts(

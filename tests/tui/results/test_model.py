@@ -142,7 +142,12 @@ def test_cells_show_outcomes_and_changes(prompts: PromptSet) -> None:
         before = Outcome(int(comparison.before[row]))
         assert was == ("" if before == now.codes[row] else f"was {before.name}")
         assert category == f"c{row % 4}"
-        marks = {Change.REGRESSION: "✗R", Change.FIX: "✓F", Change.NO_VERDICT: "?", Change.SAME: ""}
+        marks = {
+            Change.REGRESSION: "✗ broke",
+            Change.FIX: "✓ fixed",
+            Change.NO_VERDICT: "? error",
+            Change.SAME: "",
+        }
         assert mark == marks[Change(int(comparison.changes[row]))]
 
 

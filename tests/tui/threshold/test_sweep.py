@@ -55,7 +55,7 @@ async def drive(
     topic_path: Path, run: Run, size: tuple[int, int] = (120, 40), *, opens: bool = True
 ) -> None:
     workspace = Workspace.open(topic_path)
-    app = GuardtuiApp.of(workspace, LocalScanner("static"), threshold="shipped")
+    app = GuardtuiApp.of(workspace, LocalScanner("static"), threshold="built-in")
     async with app.run_test(size=size) as pilot:
         main = main_screen(app)
         await until(pilot, lambda: main.rows.results is not None)
@@ -237,7 +237,7 @@ async def test_a_remote_scan_has_no_threshold_to_move(topic_path: Path) -> None:
         main.services.session.record(Iteration(number, "", Decision.UNDECIDED, scan))
         main.perform("show_sweep")
         await until(
-            pilot, lambda: any("those of airs, which have no scores" in one for one in told(app))
+            pilot, lambda: any("which has no threshold to move" in one for one in told(app))
         )
         assert app.screen is main
         main.perform("swap_preview")

@@ -5,42 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from guardtui.advice.engine_scores import open_scores
-from guardtui.advice.lint import lint
-from guardtui.advice.prompt_set import Survey, survey
-from guardtui.app.advice.engine_findings import engine_findings
-from guardtui.cli import diagnostics
+from guardtui.advice.text_lint import lint_text
+from guardtui.cli.command_help import Command
 from guardtui.cli.diagnostics import Exit, defused
-from guardtui.cli.inputs import path_from_here
-from guardtui.cli.operating_point import settled_engine, show_progress
 from guardtui.cli.options import FILE, engine_options, exits, output_option, reading_options
-from guardtui.cli.output import check_output, write
+from guardtui.cli.output import check_output, path_from_here, write
 from guardtui.cli.output_options import format_choice, format_for
-from guardtui.domain.operating_point import Wanted
-from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
-from guardtui.domain.prompts import PromptSet, PromptSetError, check_prompt_set
+from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.targets import ExportTarget
-from guardtui.domain.topic import Topic
-from guardtui.files.inputs import agreed_topic, disagreement
 from guardtui.files.problems import FileError
-from guardtui.files.prompt_files import load_prompts
-from guardtui.files.topic_files import TopicFile, load_topic, load_topics
-from guardtui.reports.check import (
-    Remark,
-    check_json,
-    check_sarif,
-    check_table,
-    definition_remarks,
-)
-from guardtui.scanners.local.scanner import LocalScanner
+from guardtui.files.topic_files import load_topic, load_topics
+from guardtui.reports.check import Remark, check_sarif, check_table, definition_remarks
+
+if TYPE_CHECKING:
+    from guardtui.domain.operating_point import Wanted
 
 _FORMATS = ("table", "json", "sarif")
 
 
-@click.command("check")
+@click.command(
+    "check",
+    cls=Command,
+    examples=(
+        ("guardtui check tax.yaml --prompts tax.csv", "A definition and its prompts"),
+        (
+            "guardtui check topics/one.yaml topics/two.yaml --strict",
+            "Definitions alone; advice fails too",
+        ),
+    ),
+)
 @click.argument("topics", type=FILE, nargs=-1, required=True, metavar="TOPIC…")
 @click.option(
     "--prompts",
@@ -82,7 +79,7 @@ def command(
     """List errors and warnings on a definition and its prompts.
 
     Errors are violated limits and invalid prompts. Warnings are doubtful prompts and known
-    weaknesses of definitions, with the coverage that the embedded engine measures without the
+    weaknesses of definitions, with the coverage that the engine measures without the
     weakness. Near-duplicates, and prompts near which another label would teach most, follow.
     Without --prompts, any number of topic files is checked by their texts alone, each
     with all of its topics.
@@ -106,26 +103,27 @@ def command(
     if prompts is None:
         remarks = [remark for path in topics for remark in _definitions(path, kind)]
     else:
-        file = load_topic(topics[0])
+        # Imported here: definitions alone need neither data libraries nor an encoder.
+        from guardtui.cli.check.prompts import measured
+
+        file, surveys = load_topic(topics[0]), format_name != "sarif"
         remarks = definition_remarks(str(file.path), file.topic, kind)
-        try:
-            # Read once: a pipe gives its content only once.
-            prompt_set = load_prompts(prompts, file.topic.intent, reading or AS_WRITTEN)
-        except PromptSetError as error:
-            remarks += _unreadable(file, prompts, error)
-        else:
-            agreed = agreed_topic(file, prompt_set)
-            engine = settled_engine(encoder, threshold, agreed or file.topic, prompt_set)
-            remarks += _measured(file, prompts, prompt_set, engine, agreed)
-            # A disagreement of the intents is among the remarks.
-            if agreed is not None and format_name != "sarif":
-                surveyed = _survey(engine, agreed, prompt_set)
+        found, surveyed = measured(file, prompts, reading, encoder, threshold, surveys=surveys)
+        remarks += found
     if format_name == "sarif":
         files = [*topics, *filter(None, [prompts])]
         shown = {str(path): path_from_here(path) for path in files}
         text = check_sarif(remarks, {str(path): _field_lines(path) for path in files}, shown)
+    elif format_name == "json":
+        from guardtui.reports.check_json import check_json
+
+        text = check_json(remarks, surveyed)
     else:
-        text = (check_json if format_name == "json" else check_table)(remarks, surveyed)
+        text = check_table(remarks)
+        if surveyed is not None:
+            from guardtui.reports.survey_document import survey_table
+
+            text += survey_table(surveyed)
     write(text if format_name != "table" or output else defused(text), output)
     if any(remark.severity == "error" for remark in remarks):
         return Exit.BAD_INPUT
@@ -143,7 +141,7 @@ def _definitions(path: Path, target: ExportTarget) -> list[Remark]:
     remarks = []
     for number, file in enumerate(files, start=1):
         alone = definition_remarks(str(path), file.topic, target)
-        alone += [Remark.advised(str(path), str(path), advice) for advice in lint(file.topic)]
+        alone += [Remark.advised(str(path), str(path), advice) for advice in lint_text(file.topic)]
         if len(files) == 1:
             return alone
         name = file.topic.name.strip() or f"topic {number}"
@@ -155,48 +153,6 @@ def _definitions(path: Path, target: ExportTarget) -> list[Remark]:
             named = f"{name}: {remark.message}"
             remarks.append(replace(remark, message=named, lines=positions))
     return remarks
-
-
-def _unreadable(file: TopicFile, prompts_path: Path, error: PromptSetError) -> list[Remark]:
-    """Return the errors in the rows of prompts, and advice by the text of the definition."""
-    path = str(prompts_path)
-    remarks = [Remark.of(path, finding) for finding in error.findings]
-    if error.total > len(error.findings):
-        more = f"{error.total - len(error.findings)} more errors are not listed"
-        remarks.append(Remark(path, "error", "more", more))
-    return remarks + [Remark.advised(str(file.path), path, advice) for advice in lint(file.topic)]
-
-
-def _measured(
-    file: TopicFile,
-    prompts_path: Path,
-    prompts: PromptSet,
-    engine: LocalScanner,
-    agreed: Topic | None,
-) -> list[Remark]:
-    """Return findings on prompts and advice on a definition, by the embedded engine."""
-    remarks = []
-    if agreed is None:
-        problem = str(disagreement(file, prompts))
-        remarks.append(Remark(str(file.path), "error", "intent", problem, field="intent"))
-    topic = agreed or file.topic
-    findings = check_prompt_set(prompts, topic)
-    try:
-        scores = open_scores(engine, prompts, show_progress)
-        far = engine_findings(engine, prompts)
-    finally:
-        diagnostics.progress("")
-    advised = lint(topic, prompts, scores)
-    if any(advice.lines for advice in advised):  # equal prompts, with their effect on coverage
-        findings = tuple(finding for finding in findings if finding.code != "leakage")
-    path = str(prompts_path)
-    remarks += [Remark.of(path, finding) for finding in (*findings, *far)]
-    return remarks + [Remark.advised(str(file.path), path, advice) for advice in advised]
-
-
-def _survey(engine: LocalScanner, topic: Topic, prompts: PromptSet) -> Survey | None:
-    evaluation = engine.evaluate_now(topic, prompts)
-    return None if evaluation is None else survey(engine, prompts, evaluation)
 
 
 def _field_lines(path: Path) -> Mapping[str, int]:

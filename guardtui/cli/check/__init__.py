@@ -1,0 +1,1 @@
+"""Errors and warnings on definitions, alone or with their prompts."""
