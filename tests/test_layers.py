@@ -24,6 +24,8 @@ CLUSTER = PACKAGE / "large_sets" / "ray_workers.py"
 """The executor for other machines: it checks that they answer before Ray waits for minutes."""
 REMOTE = {PACKAGE / "http" / "client.py", *SERVING, CLUSTER, *SANDBOX}
 HEAVY = {"onnxruntime", "tokenizers", "torch", "sklearn", "scipy"}
+LIGHT = ("errors", "prompt_reading")
+"""Modules of the domain that help may load."""
 READERS = {"guardtui.files.prompt_files", "guardtui.files.topic_files"}
 
 
@@ -120,7 +122,7 @@ def test_help_loads_no_slow_modules() -> None:
     slow = SCREEN | NETWORK | HEAVY | {"numpy", "polars", "pydantic", "asyncio", "sqlite3"}
     assert sorted(slow & loaded) == []
     domain = {name for name in loaded if name.startswith("guardtui.domain")}
-    assert domain == {"guardtui.domain", "guardtui.domain.errors"}
+    assert domain == {"guardtui.domain", *(f"guardtui.domain.{name}" for name in LIGHT)}
 
 
 @pytest.mark.process

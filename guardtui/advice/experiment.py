@@ -193,9 +193,7 @@ class Experiment:
         now = sum(int(paid[one, self.unasked(one)].sum()) for one in self._alive)
         most = now
         for look in range(self._look + 1, len(LOOKS)):
-            calls = np.sort(
-                paid[np.ix_(np.array(self._alive, np.intp), self._more[look])].sum(axis=1)
-            )
+            calls = np.sort(paid[self._alive][:, self._more[look]].sum(axis=1))
             most += int(calls[len(calls) - self._stay(look - 1) :].sum())
         return now, most
 

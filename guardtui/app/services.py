@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from guardtui.advice.judgement import Judgement, judge
+from guardtui.advice.judgement import LIKELY, Judgement, judge
 from guardtui.app.advice.edit_preview import EditPreviews
 from guardtui.app.advice.idea_advice import IdeaAdvice, PromptSurveys
 from guardtui.app.advice.mistake_advice import MistakeExplanations
+from guardtui.app.advice.next_step import Situation
 from guardtui.app.advice.refinement import Refinements
 from guardtui.app.advice.wording_trials import WordingTrials
 from guardtui.app.airs.deploy import Deployment
@@ -45,6 +46,8 @@ from guardtui.domain.operating_point import (
     Wanted,
     require_classes,
 )
+from guardtui.domain.text import display_start
+from guardtui.domain.topic import violations
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.own_metrics import OwnMetric
 from guardtui.session.session import Decision
@@ -115,6 +118,7 @@ class Services:
             self.surveys,
             self.connections,
             lambda: self.experiments.next_step,
+            self._situation,
         )
         self.measured = MeasuredDefinitions(context)
         self.decisions = Decisions(
@@ -170,6 +174,32 @@ class Services:
             forecast=state.forecast,
         )
 
+    def _situation(self, evaluation: Evaluation) -> Situation:
+        """Return where the author stands with the shown evaluation, for the next step."""
+        state, session, guardrails = self.state, self.session, self.experiments.guardrails
+        best, better = session.best, None
+        if state.forecast is not None:
+            better = state.forecast.rates.better
+        sure = better is not None and max(better, 1 - better) >= LIKELY
+        problems = violations(state.topic)
+        return Situation(
+            evaluation,
+            self.judgement(state, evaluation),
+            limits=problems[0].message if problems else "",
+            proven=self.experiments.proven_text,
+            best=None if best is None else best.number,
+            is_best=best is not None and best.evaluation.topic == state.topic,
+            is_better=state.forecast is None
+            and best is not None
+            and best.evaluation.topic != state.topic
+            and session.is_better(evaluation),
+            likely=better > 1 / 2 if better is not None and sure else None,
+            is_forecast=state.forecast is not None,
+            who=display_start(guardrails.who, 40) if guardrails.is_named else "",
+            file=self.workspace.topic_file.path.name,
+            has_plateau=session.plateau,
+        )
+
     @property
     def guardrail_in_use(self) -> bool:
         """Whether a scan or an experiment is under way."""
@@ -213,7 +243,8 @@ class Services:
         if evaluation is None:
             return False
         with problems_shown(self.author):
-            write = partial(workspace.write, evaluation, Decision.KEEP, first=True)
+            first = not evaluation.metrics.missing
+            write = partial(workspace.write, evaluation, Decision.KEEP, first=first)
             self.session.record(await asyncio.to_thread(write))
             self.store.publish(with_session(self.state, workspace))
         return True

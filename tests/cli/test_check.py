@@ -46,7 +46,7 @@ def test_check_says_where(run: Run, folder: Path) -> None:
     assert result.out.startswith("warning: prompts.csv:3: ")
     assert "(lines 3, 12)\n" in result.out
     assert "\n0 errors, 2 warnings\n" in result.out  # all its negatives are far away, too
-    assert "Near-duplicates (cosine 0.92 or more): 1 pair, 0 with contradicting" in result.out
+    assert "Near-duplicates (similarity 0.92 or more): 1 pair, 0 with contradicting" in result.out
 
 
 def test_check_of_unreadable_labels_exits_2(run: Run, folder: Path) -> None:
@@ -198,7 +198,7 @@ def test_the_table_names_the_nearest_with_their_lines(run: Run, misses: None) ->
     assert code == 0
     line = next(line for line in out.splitlines() if "no near misses" in line)
     assert line.startswith("warning: far.csv:5")
-    assert "none of 3 negatives" in line
+    assert "none of 3 prompts that do not belong" in line
     assert "TNR is flattered" in line
     assert "“Who won the world cup?”" in line
     assert check(run, "far.csv", "--strict")[0] == 1
@@ -311,9 +311,9 @@ def test_the_table_says_the_same_and_is_inert(run: Run, files: list[str]) -> Non
     total = result["near_duplicates"]["total"]
     assert total >= 2
     assert (
-        f"Near-duplicates (cosine 0.92 or more): {total} pairs, 2 with contradicting labels."
+        f"Near-duplicates (similarity 0.92 or more): {total} pairs, 2 with contradicting labels."
     ) in text
-    assert text.count("\n  contradicting labels, cosine 0.") == 2
+    assert text.count("\n  contradicting labels, similarity 0.") == 2
     assert ("label next" in text) == bool(result["label_next"])
 
 

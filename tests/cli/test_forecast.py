@@ -43,7 +43,7 @@ def test_the_table_says_which_guardrail_and_that_it_is_a_forecast(
     assert lines[0] == ("Forecast of AIRS, profile prod, revision 3. No service was called.")
     assert "2 scans (#0, #1): 60 of 60 prompts have a verdict" in result.out
     for name in ("coverage", "TPR", "TNR"):
-        assert re.search(rf"^{name} +0\.\d{{3}}  0\.\d{{3}} – ", result.out, re.MULTILINE)
+        assert re.search(rf"^{name} +0\.\d{{3}}  0\.\d{{3}} to ", result.out, re.MULTILINE)
     assert "likely that coverage is above 0." in result.out
     assert "that of #1, the newest scan of all prompts" in result.out
     assert lines[-1].startswith("This is a forecast, not a measurement")
@@ -250,7 +250,7 @@ def test_other_formats_have_the_figures_of_the_table(
     table = run(*COMMAND, *more)
     other = run(*COMMAND, *more, "--format", form)
     assert (other.code, other.err) == (0, "")
-    for figure in set(re.findall(r"0\.\d{3} – 0\.\d{3}", table.out)):
+    for figure in set(re.findall(r"0\.\d{3} to 0\.\d{3}", table.out)):
         assert figure in other.out
     run(*COMMAND, *more, "-o", f"forecast.{form}")
     assert (scanned.folder / f"forecast.{form}").read_text("utf-8") == other.out

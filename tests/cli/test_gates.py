@@ -211,7 +211,7 @@ def test_every_gate_is_reported_with_its_numbers(run: Run) -> None:
     ]
     assert lines[0].startswith("gate failed: coverage 0.000 is below 0.5 (0.000 to ")
     assert re.fullmatch(r"gate passed: \d regressions?, at most 9 allowed", lines[1])
-    assert re.search(r"the baseline: coverage −\d\.\d{3} \[", lines[2])
+    assert re.search(r"the baseline: coverage −\d\.\d{3} \(", lines[2])
     assert lines[3] == "gate passed: 0 prompts without a verdict, at most 0 allowed"
     assert lines[4].endswith("; exit code 1")
     assert "\x1b" not in done.err

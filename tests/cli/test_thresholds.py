@@ -45,7 +45,7 @@ def test_the_table_has_the_best_and_the_current_threshold(run: Run, sample: Path
     assert lines[0].startswith("Measured by the engine (a quick stand-in for your gua")
     points = [line for line in lines if line.startswith(("now ", "best "))]
     assert len(points) == 2
-    assert all(line.count(" – ") == 3 for line in points)
+    assert all(line.count(" to ") == 3 for line in points)
     assert sum(line.endswith(("  now", "  best", "  best, now")) for line in lines) in (1, 2)
     assert "area under the ROC curve 0." in result.out
     assert len(lines) < 60

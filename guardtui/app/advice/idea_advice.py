@@ -21,6 +21,7 @@ from guardtui.app.advice.ideas import (
     missing_prompts,
     ranked_ideas,
 )
+from guardtui.app.advice.next_step import Situation, with_next_step
 from guardtui.app.advice.refinement import Measure, RefinementError, Refinements
 from guardtui.app.advice.wording_trials import MeasuredWordings
 from guardtui.app.context import Context
@@ -227,7 +228,7 @@ class _Found:
 class IdeaAdvice:
     """Keeps `AppState.ideas` up to date with the shown evaluation."""
 
-    follows = ("topic", "prompts", "evaluation")
+    follows = ("topic", "prompts", "evaluation", "iterations", "experiment")
 
     def __init__(
         self,
@@ -235,13 +236,18 @@ class IdeaAdvice:
         refinement: Refinements,
         surveys: PromptSurveys,
         connections: Connections,
-        experiment: Callable[[], str] = lambda: "",
+        experiment: Callable[[], str],
+        situation: Callable[[Evaluation], Situation],
     ) -> None:
-        """`experiment` returns the experiment that could be made, in words, or ""."""
+        """`experiment` returns the experiment that could be made, in words, or "".
+
+        `situation` returns where the author stands with the shown evaluation.
+        """
         self._store, self._jobs = context.store, context.jobs
         self._editing, self._author = context.editing, context.author
         self._refinement, self._surveys = refinement, surveys
         self._connections, self._experiment = connections, experiment
+        self._situation = situation
         self.pause = PAUSE
         self._found: _Found | None = None
         self._wordings: MeasuredWordings | None = None
@@ -253,12 +259,17 @@ class IdeaAdvice:
         if edited:
             self._jobs.cancel(_GROUP)
         evaluation = new.evaluation
-        if evaluation is None or (evaluation is old.evaluation and not edited):
+        decided = new.iterations is not old.iterations or _ended(new) != _ended(old)
+        if evaluation is None or (evaluation is old.evaluation and not edited and not decided):
             return
         if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
             return  # a newer preview is on its way
-        if evaluation.metrics.open or evaluation.is_of_a_part or not self._refinement.is_ready:
-            return  # no additional work during a scan or an embedding
+        if evaluation.is_of_a_part or not self._refinement.is_ready:
+            return  # no additional work during an embedding
+        if evaluation.metrics.open:
+            if new.scan is None or new.scan.progress is None:  # nor during a scan
+                self._publish(Ideas(new.topic, (), ""))
+            return
         self._jobs.start(self._follow(evaluation, new.prompts), group=_GROUP, exclusive=True)
 
     async def _follow(self, evaluation: Evaluation, prompts: PromptSet) -> None:
@@ -364,5 +375,16 @@ class IdeaAdvice:
 
     def _publish(self, ideas: Ideas) -> None:
         state = self._store.state
-        if state.topic == ideas.topic:
-            self._store.publish(replace(state, ideas=ideas))
+        if state.topic != ideas.topic:
+            return
+        evaluation = state.evaluation
+        failed = ideas.result is None and bool(ideas.note)  # the note says why
+        if evaluation is not None and evaluation.topic == ideas.topic and not failed:
+            ideas = with_next_step(ideas, self._situation(evaluation))
+        self._store.publish(replace(state, ideas=ideas))
+
+
+def _ended(state: AppState) -> object:
+    """Return what came of an experiment, or None."""
+    status = state.experiment
+    return None if status is None else (status.best, status.ending, status.stopped)

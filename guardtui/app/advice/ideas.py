@@ -38,6 +38,12 @@ class IdeaKind(StrEnum):
     MISTAKES = "look at the mistakes"
     EXPERIMENT = "test edits on the guardrail"
     WORDINGS = "ask a model for wordings"
+    LIMITS = "bring the definition within the limits"
+    PROVEN = "keep the proven edit"
+    KEEP = "keep"
+    DISCARD = "discard"
+    SCAN = "scan"
+    SCAN_MISSING = "scan what is missing"
 
 
 @dataclass(frozen=True, eq=False)

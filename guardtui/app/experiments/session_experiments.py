@@ -105,6 +105,16 @@ class Experiments:
         return not self.under_way and status is not None and status.best is not None
 
     @property
+    def proven_text(self) -> str:
+        """The proven edit of the current definition and its least gain, in words, or ""."""
+        status, state = self._store.state.experiment, self._store.state
+        if self.under_way or status is None or status.best is None or status.topic != state.topic:
+            return ""
+        low = status.candidates[status.best].standing.low or 0.0
+        who = display_start(status.settings.guardrail.badge(), 40)
+        return f"by at least {low:.3f} on {who}"
+
+    @property
     def next_step(self) -> str:
         """An experiment as a next step in words, without a request; "" if none makes sense."""
         status, state = self._store.state.experiment, self._store.state
@@ -228,8 +238,11 @@ class Experiments:
     # --- progress -------------------------------------------------------------------------
 
     def poll(self) -> None:
-        """Publish the newest status of the experiment."""
+        """Publish the newest status of the experiment; a scan replaces one that found nothing."""
         newest = self._newest
+        if newest is not None and newest.best is None and self._scans.under_way:
+            newest = None
+            self._show(None)
         if newest is not None and newest is not self._store.state.experiment:
             self._show(newest)
 

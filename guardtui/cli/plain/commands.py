@@ -197,12 +197,12 @@ class PlainCommands:
     async def take(self, rest: str) -> None:
         """Take one of them, or one that corrects a listed row; the best by default."""
         if rest.startswith("#"):
-            row, _, number = rest[1:].partition(" ")
+            row, _, place = rest[1:].partition(" ")
             advice = await self._advice(row)
             edits = () if advice is None else advice.corrections.found[:_CORRECTIONS]
             if edits:
                 remedy = f"mistakes {row} lists them"
-                edit = edits[_number(number or "1", len(edits), "take", remedy) - 1]
+                edit = edits[_number(place or "1", len(edits), "take", remedy) - 1]
                 await self._take(edit.edit.topic)
             elif advice is not None:
                 self._author.say(advice.outcome)
@@ -218,6 +218,11 @@ class PlainCommands:
         elif idea.kind is IdeaKind.CHECK:
             self._services.scans.check_flips()
             await self._scanned()
+        elif idea.kind is IdeaKind.SCAN_MISSING:
+            self._services.scans.scan_missing()
+            await self._scanned()
+        elif idea.kind in _COMMANDS:
+            await _COMMANDS[idea.kind](self, "")
         else:
             raise InputError(f"take: this step has a command of its own\n  {self._elsewhere(idea)}")
 
@@ -235,6 +240,8 @@ class PlainCommands:
         topic, prompts = workspace.topic_file.path, workspace.prompts_path
         if idea.kind is IdeaKind.MISTAKES:
             return "mistakes lists them, and mistakes ROW says why one is wrong"
+        if idea.kind is IdeaKind.LIMITS:
+            return "name, description and example N write the definition"
         if idea.kind in (IdeaKind.LABEL, IdeaKind.ADD_PROMPTS):
             return f"add labelled rows to {prompts}, or: guardtui inbox --help"
         command = command_line("guardtui", "refine", topic, "--prompts", prompts)
@@ -324,6 +331,13 @@ def _number(text: str, highest: int, what: str, remedy: str) -> int:
     shown = display_start(text, 60)
     raise InputError(f"{what}: '{shown}' is not a number from 1 to {highest}\n  {remedy}")
 
+
+_COMMANDS: Mapping[IdeaKind, Callable[[PlainCommands, str], Awaitable[None]]] = {
+    IdeaKind.KEEP: PlainCommands.keep,
+    IdeaKind.DISCARD: PlainCommands.discard,
+    IdeaKind.SCAN: PlainCommands.scan,
+}
+"""The command that takes a step which is no edit."""
 
 COMMANDS: Mapping[str, tuple[str, str, Callable[[PlainCommands, str], Awaitable[None]]]] = {
     "name": ("TEXT", "write the name", PlainCommands.name),

@@ -54,7 +54,27 @@ _ENDED = {
     "exhausted": "",
 }
 
+_ACTIONS = {
+    IdeaKind.CHECK: "check_flips",
+    IdeaKind.EXPERIMENT: "experiment",
+    IdeaKind.PROVEN: "experiment",
+    IdeaKind.KEEP: "keep",
+    IdeaKind.DISCARD: "discard",
+    IdeaKind.SCAN: "scan",
+    IdeaKind.SCAN_MISSING: "scan_missing",
+}
+"""The action that takes a step which is no edit."""
+
 _EXPLAINED = {
+    IdeaKind.KEEP: (
+        "Keep records the definition as an iteration, makes it the one that later edits are "
+        "compared with, and saves it to the topic file.\n"
+    ),
+    IdeaKind.DISCARD: "Discard records the edit, and goes back to the best definition.\n",
+    IdeaKind.PROVEN: (
+        "The experiment's page lists what each edit did on the guardrail; keep there makes the "
+        "best one the definition.\n"
+    ),
     IdeaKind.CHECK: (
         "The forecast is unsure: these prompts are the likeliest to change their verdict. Scanning "
         "them gives the most evidence for the fewest calls; the cost is shown before anything is "
@@ -306,10 +326,10 @@ class IdeaFeature:
         """Take an idea, an edit after its preview; return False if the author goes back."""
         if idea.proposal is not None:
             return await self.preview(idea.proposal.topic)
-        if idea.kind is IdeaKind.CHECK:
-            self._window.perform("check_flips")
-        elif idea.kind is IdeaKind.EXPERIMENT:
-            self._window.perform("experiment")
+        if idea.kind in _ACTIONS:
+            self._window.perform(_ACTIONS[idea.kind])
+        elif idea.kind is IdeaKind.LIMITS:
+            self._window.panes.show("editor")
         elif idea.kind is IdeaKind.MISTAKES:
             self._window.panes.show("results")
             self._window.perform("explain_mistake")

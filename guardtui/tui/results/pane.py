@@ -55,6 +55,8 @@ class ResultsPane(Vertical):
         self.refusal = ""
         """Why the prompts cannot be edited; "" if they can."""
         self._chosen = False
+        self._hidden_row: int | None = None  # selected by the author, and hidden by the view
+        self._stand_in: int | None = None  # selected in its place
         self._pending_row: int | None = None
         self._outdated: PromptSet | None = None  # prompts shown before the edit
         self._asked_for_all = False
@@ -120,7 +122,13 @@ class ResultsPane(Vertical):
         self.results = results.with_columns(tuple(column.key for column in columns))
         self.table.columns = columns
         # Until the author selects a prompt, the first one is selected: regressions come first.
+        selected = self.table.cursor_row_id
+        if selected != self._stand_in:
+            self._hidden_row = selected
         self.table.set_source(self.results, keep_row=self._chosen)
+        if self._chosen and self._hidden_row is not None:
+            back = self.table.select_row(self._hidden_row)
+            self._stand_in = None if back else self.table.cursor_row_id
         self._show_filters()
 
     @on(FrameTable.MarksChanged)

@@ -1,0 +1,166 @@
+"""The author's next step where a decision or a scan comes before further edits.
+
+The cases are a table: the first one that holds is the step. Where none does, the measured edits,
+experiments and labels of `ranked_ideas` are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from guardtui.advice.judgement import Code, Judgement
+from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
+from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.guardrail import REMOTE
+from guardtui.session.session import PLATEAU
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """Where the author stands with a definition, as the screen shows it.
+
+    `limits` says which limits it violates, or "". `proven` says what an experiment has proven of it
+    and is not kept yet, or "". `best` is the number of the best kept iteration, None without one;
+    `is_best` says whether the definition is that one, `is_better` whether its coverage is greater.
+    `who` is the guardrail that is configured, or "". `file` is the name of the topic file.
+    """
+
+    evaluation: Evaluation
+    judgement: Judgement
+    limits: str = ""
+    proven: str = ""
+    best: int | None = None
+    is_best: bool = True
+    is_better: bool = False
+    likely: bool | None = None
+    """What a forecast expects: probably better, probably worse, or None."""
+    is_forecast: bool = False
+    who: str = ""
+    file: str = ""
+    has_plateau: bool = False
+
+    @property
+    def by_guardrail(self) -> bool:
+        """Whether the figures are of the guardrail itself."""
+        return self.evaluation.settings.kind in REMOTE
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the engine or the guardrail has judged every prompt."""
+        return not self.is_forecast and not self.evaluation.metrics.missing
+
+    @property
+    def has_mistakes(self) -> bool:
+        """Whether a prompt is judged wrongly."""
+        return self.evaluation.metrics.fp + self.evaluation.metrics.fn > 0
+
+    @property
+    def awaits_scan(self) -> bool:
+        """Whether a guardrail is configured that has not answered about the definition."""
+        return bool(self.who) and not self.by_guardrail
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case with its step; one that is not `first` comes after edits that are likely to help."""
+
+    kind: IdeaKind
+    holds: Callable[[Situation], bool]
+    text: Callable[[Situation], str]
+    first: bool = True
+
+
+def _keeps(now: Situation) -> str:
+    return f"Keep saves it to {now.file}, and others are compared with it"
+
+
+CASES: tuple[Case, ...] = (
+    Case(
+        IdeaKind.LIMITS,
+        lambda now: bool(now.limits),
+        lambda now: f"Bring the definition within the limits: {now.limits}",
+    ),
+    Case(
+        IdeaKind.PROVEN,
+        lambda now: bool(now.proven),
+        lambda now: f"Keep the edit that is proven better: {now.proven}",
+    ),
+    Case(
+        IdeaKind.SCAN_MISSING,
+        lambda now: now.by_guardrail and now.evaluation.metrics.missing > 0,
+        lambda now: (
+            f"Scan what is missing: {now.evaluation.metrics.missing} prompts have no verdict"
+        ),
+    ),
+    Case(
+        IdeaKind.SCAN,
+        lambda now: now.is_forecast and not now.is_best and now.likely is True,
+        lambda now: "Scan it: the forecast says probably better, a scan decides",
+    ),
+    Case(
+        IdeaKind.DISCARD,
+        lambda now: now.is_forecast and not now.is_best and now.likely is False,
+        lambda now: f"Discard the edit: the forecast says probably worse; back to #{now.best}",
+    ),
+    Case(
+        IdeaKind.DISCARD,
+        lambda now: now.is_measured and not now.is_best and now.judgement.code is Code.WORSE,
+        lambda now: f"Discard the edit: worse, more than chance; back to #{now.best}",
+    ),
+    Case(
+        IdeaKind.SCAN,
+        lambda now: now.is_measured and now.is_better and now.awaits_scan,
+        lambda now: f"Scan it with {now.who}: better for the engine, the guardrail decides",
+    ),
+    Case(
+        IdeaKind.KEEP,
+        lambda now: now.is_measured and now.is_better and now.judgement.code is Code.BETTER,
+        lambda now: f"Keep it: better than #{now.best}. {_keeps(now)}",
+    ),
+    Case(
+        IdeaKind.MISTAKES,
+        lambda now: now.is_best and now.has_plateau,
+        lambda now: f"Look at a mistake: {PLATEAU} discards in a row, so try another angle",
+    ),
+    Case(
+        IdeaKind.SCAN,
+        lambda now: now.is_best and now.is_forecast,
+        lambda now: "Scan it: the guardrail has not answered about this definition",
+    ),
+    Case(
+        IdeaKind.KEEP,
+        lambda now: now.is_measured and now.is_better,
+        lambda now: f"Keep it, or edit on: greater than #{now.best}, may be chance. {_keeps(now)}",
+        first=False,
+    ),
+    Case(
+        IdeaKind.SCAN,
+        lambda now: now.is_best and now.awaits_scan and not now.is_forecast,
+        lambda now: f"Scan it with {now.who}: the guardrail has not answered yet",
+        first=False,
+    ),
+)
+"""The cases in their order."""
+
+_NO_MISTAKES = Case(
+    IdeaKind.ADD_PROMPTS,
+    lambda now: not now.has_mistakes,
+    lambda now: "Add harder prompts: no mistakes are left on these",
+)
+"""The step where nothing else is one."""
+
+
+def with_next_step(ideas: Ideas, now: Situation) -> Ideas:
+    """Return the ideas with the step of the first case that holds, if one does."""
+    case = next((case for case in CASES if case.holds(now)), None)
+    if case is None and not ideas.ranked and not now.has_mistakes:
+        case = _NO_MISTAKES
+    if case is None or (ideas.best is not None and ideas.best.kind is IdeaKind.ADD_PROMPTS):
+        return ideas
+    others = [idea for idea in ideas.ranked if case.kind is not idea.kind]
+    likely = 0
+    if not case.first:
+        likely = sum(idea.gain is not None and idea.gain.likely for idea in others)
+    others.insert(likely, Idea(case.kind, case.text(now)))
+    return replace(ideas, ranked=tuple(others))
