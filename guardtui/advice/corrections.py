@@ -63,34 +63,81 @@ def corrections(
     Prompts are tried as examples in this `order` of rows, the row itself first if it belongs to
     the topic. At most `most` edits are tried.
     """
-    prompts = judge.prompts
-    belongs = prompts.expected
     current = judge.verdicts([topic], stopped)
     if current is None:
         return None
-    matches = current[0]
-    if matches[row] == belongs[row]:
+    if current[0][row] == judge.prompts.expected[row]:
         return Corrections((), 0, is_right=True)
+    edits = _tried(judge, topic, current[0], [row, *order], most, stopped)
+    if edits is None:
+        return None
+    found = tuple(edit for edit, corrected in edits if corrected[row])
+    return Corrections(found, len(edits))
+
+
+def correctable(
+    judge: DefinitionVerdicts,
+    topic: Topic,
+    order: Sequence[int],
+    most: int,
+    stopped: Stopped = lambda: False,
+) -> list[int] | None:
+    """Return the rows of mistakes that single edits correct, those of the best edit first.
+
+    If an edit raises coverage, only such edits count. Arguments as for `corrections`; None if
+    stopped.
+    """
+    current = judge.verdicts([topic], stopped)
+    if current is None:
+        return None
+    edits = _tried(judge, topic, current[0], order, most, stopped)
+    if edits is None:
+        return None
+    wrong = current[0] != judge.prompts.expected
+    rows = [
+        (edit.gain > 0, row)
+        for edit, corrected in edits
+        for row in np.flatnonzero(corrected & wrong).tolist()
+    ]
+    helps = any(gains for gains, _ in rows)
+    return list(dict.fromkeys(row for gains, row in rows if gains or not helps))
+
+
+def _tried(
+    judge: DefinitionVerdicts,
+    topic: Topic,
+    matches: NDArray[np.bool_],
+    order: Sequence[int],
+    most: int,
+    stopped: Stopped,
+) -> list[tuple[Correction, NDArray[np.bool_]]] | None:
+    """Return edits of the examples, the best first, each with the rows that it sets right.
+
+    `matches` are the verdicts on the topic, bool [n], as are the rows. None if stopped.
+    """
+    prompts = judge.prompts
+    belongs = prompts.expected
     texts = prompts.prompts
-    sources = [number for number in dict.fromkeys([row, *order]) if belongs[number]]
+    sources = [row for row in dict.fromkeys(order) if belongs[row]]
     material = Material(
-        tuple(texts[number] for number in sources if not matches[number]),
-        tuple(texts[number] for number in sources if matches[number]),
+        tuple(texts[row] for row in sources if not matches[row]),
+        tuple(texts[row] for row in sources if matches[row]),
     )
     edits = candidates(topic, material, most)
-    if not edits:
-        return Corrections((), 0)
-    after = judge.verdicts([edit.topic for edit in edits], stopped)
+    after = judge.verdicts([edit.topic for edit in edits], stopped) if edits else ()
     if after is None:
         return None
     own = OwnPrompts(prompts, np.arange(len(prompts)))
     counted = own.counted(edits) & own.counted([unchanged(topic)])
-    found = []
-    for edit, now, counts in zip(edits, after, counted, strict=True):
-        if now[row] == belongs[row] or not counts[row]:
-            found.append(_correction(edit, matches[counts], now[counts], belongs[counts]))
-    found.sort(key=lambda one: (-one.gain, one.regressions - one.fixes))
-    return Corrections(tuple(found), len(edits))
+    tried = [
+        (
+            _correction(edit, matches[counts], now[counts], belongs[counts]),
+            (now == belongs) | ~counts,
+        )
+        for edit, now, counts in zip(edits, after, counted, strict=True)
+    ]
+    tried.sort(key=lambda one: (-one[0].gain, one[0].regressions - one[0].fixes))
+    return tried
 
 
 def _correction(

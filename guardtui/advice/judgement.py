@@ -10,7 +10,7 @@ import numpy as np
 
 from guardtui.domain.figures import count_text
 from guardtui.domain.guardrail import ENGINE
-from guardtui.domain.operating_point import LABELS_AT_LEAST
+from guardtui.domain.operating_point import LABELS_AT_LEAST, is_fitted
 from guardtui.domain.significance import Difference, observed_changes
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, EXAMPLES_AT_MOST, Intent
 from guardtui.session.scan_order import IN_DOUBT
@@ -236,6 +236,11 @@ def _compared(evaluation: Evaluation, comparison: Comparison, baseline: str) -> 
     if not now.measures_as(before):
         text = f"another threshold than {baseline}: the same one decides"
         return Judgement(Code.OTHER_THRESHOLD, Worth.UNSURE, text)
+    labels_changed = comparison.relabelled or comparison.added or comparison.removed
+    if labels_changed and is_fitted(now) and evaluation.topic == comparison.evaluations[0].topic:
+        # Not the definition moves the figures.
+        text = f"same definition: threshold {now.threshold_source} now"
+        return Judgement(Code.UNCHANGED, Worth.NEUTRAL, text)
     separates = comparison.separation
     better = separates is not None and separates.low > 0
     worse = separates is not None and separates.high < 0

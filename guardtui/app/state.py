@@ -108,7 +108,6 @@ class AppState:
     connection: Connection | None = None
     companions: Companions | None = None
     advice: tuple[Advice, ...] = ()
-    advice_pending: bool = False
     ideas: Ideas | None = None
     audit: Audit | None = None
     files: int = 0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from guardtui.advice.corrections import corrections
+from guardtui.advice.corrections import correctable, corrections
 from guardtui.domain.prompts import PromptSet, build_prompt_set
 from guardtui.domain.topic import Intent, Topic
 
@@ -104,6 +104,17 @@ def test_where_no_edit_corrects_it_none_is_found() -> None:
     assert known is not None
     assert all("tax two" in one.edit.topic.examples for one in known.found)
     assert known.tried > 0
+
+
+def test_the_mistakes_that_the_best_edit_corrects_come_first() -> None:
+    judge = SameWord()
+    order = [row_of(judge, "tax two"), *ALL]  # one that is judged rightly does not matter
+    rows = correctable(judge, TOPIC, order, 500)
+    assert rows is not None
+    # The best edits swap the wrong example, and fix both prompts on bread.
+    assert {row_of(judge, "bread two"), row_of(judge, "bread three")} <= set(rows[:4])
+    assert row_of(judge, "tax two") not in rows
+    assert correctable(judge, TOPIC, order, 0) == []
 
 
 def test_a_judge_that_is_right_is_asked_about_no_edit() -> None:

@@ -195,6 +195,21 @@ def test_an_unchanged_definition_says_so_or_counts_the_discards() -> None:
     assert judged(edit, best, PLATEAU).text == "no verdicts changed"
 
 
+def test_labels_that_move_the_fitted_threshold_of_the_same_definition_are_named() -> None:
+    fitted = replace(ENGINE, threshold_source="fitted to 80 labels")
+    before = evaluated((30, 30), (40, 40), fitted)
+    relabelled = before.expected.copy()
+    relabelled[:2] = False
+    now = replace(before, expected=relabelled, prompt_set="relabelled")
+    said = judged(now, before)
+    assert said.text == "same definition: threshold fitted to 80 labels now"
+    assert said.code is Code.UNCHANGED
+    other = replace(now, topic=Topic(name="other"))
+    assert "threshold" not in judged(other, before).text
+    by_hand = replace(now, settings=ENGINE)
+    assert "threshold" not in judged(by_hand, replace(before, settings=ENGINE)).text
+
+
 def test_other_guardrails_thresholds_and_prompts_are_not_compared() -> None:
     now, before = evaluated((40, 40), (40, 40)), evaluated((10, 10), (40, 40), name="old")
     other = replace(before, settings=AIRS)

@@ -85,9 +85,12 @@ class EditPreview:
             several = out > 1
             become = f"{out} prompts become examples" if several else "1 prompt becomes an example"
             they, them = ("they", "them") if several else ("it", "it")
+            fitted = ""
+            if is_fitted(self.after.settings):
+                fitted = f", at the threshold {self.after.settings.threshold_source}"
             lines.append(
                 f"{become}: {they} would always match, so {they} leave{'' if several else 's'} the "
-                f"prompt file. These figures are without {them}."
+                f"prompt file. These figures are without {them}{fitted}."
             )
         return (*lines, f"⚠ {self.note}") if self.note else tuple(lines)
 

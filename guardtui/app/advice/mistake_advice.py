@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from guardtui.advice.corrections import Corrections, corrections
+from guardtui.advice.corrections import Corrections, correctable, corrections
 from guardtui.advice.effects import DefinitionVerdicts
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.forecast_verdicts import ForecastVerdicts
@@ -81,6 +81,16 @@ class MistakeAdvice:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """What tries at most so many edits; its `order` is that of rows as examples."""
+
+    judge: DefinitionVerdicts
+    settings: ScannerSettings
+    order: list[int]
+    most: int
+
+
 class MistakeExplanations:
     """Explains mistakes, and looks for edits that correct them."""
 
@@ -108,28 +118,62 @@ class MistakeExplanations:
 
         def work(stopped: Stopped) -> MistakeAdvice | None:
             explanation = scanner.explain(topic, text)
-            scores = open_scores(scanner, prompts, lambda progress: None, stopped)
-            if scores is None:
+            tool = self._judge(evaluation, prompts, stopped)
+            if tool is None:
                 return None
-            order = scores.example_rows(np.arange(len(prompts))).tolist()
-            judge: DefinitionVerdicts = scores
-            settings, most = scores.settings, MOST_EDITS
-            if evaluation.settings.kind != ENGINE:
-                known = self._forecasting.forecaster(prompts, stopped)
-                if known is not None:
-                    judge, most = ForecastVerdicts(known, prompts), MOST_FORECASTS
-                    settings = forecast_settings(known.grounds.settings)
-            found = corrections(judge, topic, row, order, most, stopped)
+            found = corrections(tool.judge, topic, row, tool.order, tool.most, stopped)
             if found is None:
                 return None
             why = why_wrong(evaluation, prompts, row, explanation)
-            return MistakeAdvice(text, why, found, settings)
+            return MistakeAdvice(text, why, found, tool.settings)
 
         with self._store.step("looks for edits that correct it …"):
             advice = await run_stoppable(work)
         if await self._editing.finish_typing() != topic:
             return EDITED_MEANWHILE
         return advice or "This was stopped."
+
+    async def first(self, selected: int | None) -> int | None:
+        """Return the key of the mistake to look at first, or None without any.
+
+        It is the selected one if edits correct it, else one that the best edit corrects. Raises
+        ScannerError.
+        """
+        topic = await self._editing.finish_typing()
+        state = self._store.state
+        evaluation, prompts = state.evaluation, state.evaluated
+        if evaluation is None or prompts is None or evaluation.topic != topic:
+            return selected
+        mistakes = is_wrong(evaluation.codes)
+        row = None if selected is None else prompts.row_of(selected)
+
+        def work(stopped: Stopped) -> list[int]:
+            tool = self._judge(evaluation, prompts, stopped)
+            if tool is None:
+                return []
+            first = [] if row is None else [row]
+            order = [*first, *tool.order]
+            found = correctable(tool.judge, topic, order, tool.most, stopped) or []
+            return [row for row in found if mistakes[row]]
+
+        with self._store.step("looks for a mistake that edits correct …"):
+            found = await run_stoppable(work) or np.flatnonzero(mistakes).tolist()
+        if not found or (row is not None and row in found):
+            return selected if found else None
+        return int(prompts.keys[found[0]])
+
+    def _judge(self, evaluation: Evaluation, prompts: PromptSet, stopped: Stopped) -> _Judge | None:
+        """Return what tries edits: the engine, or a forecast of the guardrail; None if stopped."""
+        scores = open_scores(self._engine.scanner, prompts, lambda progress: None, stopped)
+        if scores is None:
+            return None
+        order = scores.example_rows(np.arange(len(prompts))).tolist()
+        if evaluation.settings.kind != ENGINE:
+            known = self._forecasting.forecaster(prompts, stopped)
+            if known is not None:
+                settings = forecast_settings(known.grounds.settings)
+                return _Judge(ForecastVerdicts(known, prompts), settings, order, MOST_FORECASTS)
+        return _Judge(scores, scores.settings, order, MOST_EDITS)
 
 
 def why_wrong(

@@ -88,7 +88,7 @@ class DefinitionLint:
         if new.topic != old.topic and (measured is None or measured.topic != new.topic):
             self._measured = None
             advice = carried_on(new.advice, lint_text(new.topic))
-            self._store.publish(replace(self._store.state, advice=advice, advice_pending=True))
+            self._store.publish(replace(self._store.state, advice=advice))
         evaluation = new.evaluation
         if evaluation is None or evaluation is old.evaluation:
             return
@@ -112,7 +112,7 @@ class DefinitionLint:
                 self._measuring = None
         if self._store.state.topic == evaluation.topic:
             self._measured = subject
-            self._store.publish(replace(self._store.state, advice=advice, advice_pending=False))
+            self._store.publish(replace(self._store.state, advice=advice))
 
     async def measured(self) -> tuple[Advice, ...]:
         """Return all advice on the definition, measured; embeds the prompts if necessary."""

@@ -74,6 +74,17 @@ class ExperimentGuardrails:
             return connections.model.title
         return connections.who if known is None else f"{connections.who} {known.profile}"
 
+    @property
+    def planned(self) -> tuple[str, ScannerSettings | None]:
+        """Name of what a new experiment asks, not inert, and its settings.
+
+        None for AIRS, where the author chooses a profile for tests first.
+        """
+        model = self._connections.model
+        if model is None:
+            return f"a test profile of {self._connections.who}", None
+        return self.who, model.scanner().settings
+
     def made(self, record: ExperimentRecord) -> bool:
         """Return whether an experiment was made on the guardrail that scans use now.
 

@@ -57,15 +57,24 @@ class Calls:
         return (self.least + self.most) // 2
 
 
-def experiment_step(prompts: PromptSet, who: str) -> str:
+def experiment_step(prompts: PromptSet, who: str, known: Evaluation | None) -> str:
     """Return an experiment on the guardrail `who` as a next step in words.
 
-    The calls are those of as many edits as the engine has at most.
+    The calls are those of as many edits as the engine has at most, and those of the definition's
+    prompts without a `known` verdict, as in the plan.
     """
     rows = np.ones((EDITS, len(prompts)), bool)
     order = np.arange(len(prompts), dtype=np.intp)
     least, most = Experiment(rows[0], prompts.expected, rows, order).calls_left()
-    return f"Test up to {EDITS} edits on {who}: about {count_text((least + most) // 2, 'call')}"
+    calls = (least + most) // 2 + int(np.count_nonzero(_missing(prompts, known)))
+    return f"Test up to {EDITS} edits on {who}: about {count_text(calls, 'call')}"
+
+
+def _missing(prompts: PromptSet, known: Evaluation | None) -> Bools:
+    """Return which prompts have no verdict on the definition, bool [N]."""
+    if known is None:
+        return np.ones(len(prompts), bool)
+    return ~is_answered(known.verdicts.triggered)
 
 
 def gathered(
@@ -216,10 +225,7 @@ class Design:
 
         Verdicts on definitions that are `cached`, bool [k, N], are no calls.
         """
-        missing = np.ones(len(self.prompts), bool)
-        if known is not None:
-            missing = ~is_answered(known.verdicts.triggered)
-        tried = None
+        missing, tried = _missing(self.prompts, known), None
         if cached is not None:
             missing, tried = missing & ~cached[0], cached[1 : len(self.candidates) + 1]
         current = int(np.count_nonzero(missing))

@@ -120,12 +120,17 @@ class Experiments:
         status, state = self._store.state.experiment, self._store.state
         if self.under_way or not self.guardrails.is_named:
             return ""
-        who = display_start(self.guardrails.who, 40)
         if status is not None and status.stopped and status.topic == state.topic:
+            who = display_start(status.settings.guardrail.badge(), 40)
             return f"Go on with the experiment on {who}: {calls_text(status)}"
+        who, settings = self.guardrails.planned
         key = (state.topic, state.prompts, who, len(state.iterations))
         if self._estimated[0] != key:
-            self._estimated = key, experiment_step(state.prompts, who)
+            known = None
+            if settings is not None:
+                scans = [iteration.evaluation for iteration in self._workspace.session.iterations]
+                known = recorded(scans, state.topic, settings, state.prompts)
+            self._estimated = key, experiment_step(state.prompts, display_start(who, 40), known)
         return self._estimated[1]
 
     async def unfinished(self) -> str:

@@ -24,6 +24,7 @@ class EditList(Modal[Taken | None], Generic[Taken]):
 
     TITLE_TEXT = ""
     KEYS_TEXT = ""
+    KEYS_WITHOUT_EDITS = "Esc closes"
 
     def __init__(self, edits: Sequence[tuple[Taken, Text]], notes: Sequence[str]) -> None:
         """Show `edits`, each an entry with its line, below `notes`."""
@@ -42,7 +43,7 @@ class EditList(Modal[Taken | None], Generic[Taken]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = self.TITLE_TEXT
-            page.border_subtitle = self.KEYS_TEXT
+            page.border_subtitle = self.KEYS_TEXT if self._edits else self.KEYS_WITHOUT_EDITS
             for note in self._notes:
                 yield Label(display_text(note))
             yield OptionList(

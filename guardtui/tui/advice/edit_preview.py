@@ -8,14 +8,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 
-from guardtui.app.advice.edit_preview import EditPreview
+from guardtui.app.advice.edit_preview import EDITED_MEANWHILE, EditPreview
+from guardtui.app.problems import READING_TIME
+from guardtui.app.services import Services
 from guardtui.domain.comparison import Change
 from guardtui.domain.guardrail import badge
 from guardtui.domain.text import display_text
+from guardtui.domain.topic import Topic
+from guardtui.scanners.base import ScannerError
 from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.modal import Modal
 from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.main.window import Window
 from guardtui.tui.results.columns import table_columns
 from guardtui.tui.results.model import PromptSelection, ResultsView, build_results
 from guardtui.tui.table.frame_table import FrameTable
@@ -61,3 +66,20 @@ class EditPreviewPage(Modal[bool]):
 
     def action_close(self) -> None:
         self.dismiss(False)
+
+
+async def preview_edit(services: Services, window: Window, topic: Topic) -> bool:
+    """Preview an edited definition; return whether the author takes it."""
+    try:
+        with services.store.step("measures the edit …"):
+            preview = await services.previews.measure(topic)
+    except ScannerError as error:
+        window.notify(str(error), severity="error", seconds=READING_TIME)
+        return False
+    if await services.editing.finish_typing() != preview.current:
+        window.notify(EDITED_MEANWHILE)
+        return False
+    taken = await window.show(EditPreviewPage(preview))
+    if taken:
+        await services.previews.take(preview)
+    return bool(taken)

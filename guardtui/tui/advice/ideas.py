@@ -14,7 +14,6 @@ from textual.binding import Binding
 
 from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.search import SearchProgress, SearchResult
-from guardtui.app.advice.edit_preview import EDITED_MEANWHILE
 from guardtui.app.advice.idea_advice import IdeaAdvice
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.advice.refinement import Measure, RefinementError
@@ -26,9 +25,8 @@ from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import capitalized, count_text, rate_text
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
-from guardtui.scanners.base import ScannerError
 from guardtui.tui.advice.edit_list import EditList
-from guardtui.tui.advice.edit_preview import EditPreviewPage
+from guardtui.tui.advice.edit_preview import preview_edit
 from guardtui.tui.advice.running import RunningDialog, search_text
 from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.kit.inert import Static
@@ -126,6 +124,7 @@ class IdeasPage(EditList[Choice]):
 
     TITLE_TEXT = "Ideas"
     KEYS_TEXT = "Enter previews · d discards · s searches · w wordings · Esc"
+    KEYS_WITHOUT_EDITS = "s searches · w wordings · Esc"
 
     help_pane = "ideas"
 
@@ -257,9 +256,7 @@ class IdeaFeature:
         keymap = self._window.keymap
         if self._known_keys is not None and self._known_keys[0] == keymap:
             return self._known_keys[1]
-        menu = first_key("open_menu", keymap)
-        take, more = (menu_path(action_named(name)) for name in ("take_idea", "ideas"))
-        short = f"{menu} {' '.join(take)}"
+        short, more = first_key("take_idea", keymap), menu_path(action_named("ideas"))
         keys = f"{short} take · {' '.join(more)} ideas", short
         self._known_keys = dict(keymap), keys
         return keys
@@ -325,14 +322,14 @@ class IdeaFeature:
     async def _take(self, idea: Idea) -> bool:
         """Take an idea, an edit after its preview; return False if the author goes back."""
         if idea.proposal is not None:
-            return await self.preview(idea.proposal.topic)
+            return await preview_edit(self._services, self._window, idea.proposal.topic)
         if idea.kind in _ACTIONS:
             self._window.perform(_ACTIONS[idea.kind])
         elif idea.kind is IdeaKind.LIMITS:
             self._window.panes.show("editor")
         elif idea.kind is IdeaKind.MISTAKES:
             self._window.panes.show("results")
-            self._window.perform("explain_mistake")
+            self._window.perform("explain_mistake(True)")
         elif idea.kind is IdeaKind.LABEL and self._services.state.prompts.waiting:
             self._window.perform("label(True)")
         elif idea.kind is IdeaKind.LABEL:
@@ -351,22 +348,6 @@ class IdeaFeature:
             self._window.panes.show("results")
             self._window.notify("i in the results adds a prompt.")
         return True
-
-    async def preview(self, topic: Topic) -> bool:
-        """Preview an edited definition; return whether the author takes it."""
-        try:
-            with self._services.store.step("measures the edit …"):
-                preview = await self._services.previews.measure(topic)
-        except ScannerError as error:
-            self._say(error)
-            return False
-        if await self._services.editing.finish_typing() != preview.current:
-            self._window.notify(EDITED_MEANWHILE)
-            return False
-        taken = await self._window.show(EditPreviewPage(preview))
-        if taken:
-            await self._services.previews.take(preview)
-        return bool(taken)
 
     # --- the search -----------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from rich.text import Text
 
@@ -15,9 +15,8 @@ from guardtui.domain.figures import change_text, count_text, rate_text
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic
 from guardtui.tui.advice.edit_list import EditList
+from guardtui.tui.advice.edit_preview import preview_edit
 from guardtui.tui.editor.definition_diff import difference_text
-from guardtui.tui.kit.inert import Static
-from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 
@@ -49,12 +48,6 @@ class MistakePage(EditList[Correction]):
         )
         return text.append_text(difference_text(self._current, found.edit.topic))
 
-    def on_mount(self) -> None:
-        super().on_mount()
-        if not self._edits:
-            self.query_one("#difference", Static).update(themed(Text("")))
-            self.query_one(".page").border_subtitle = "Esc closes"
-
 
 def correction_line(found: Correction) -> Text:
     """Return an edit in one line: its change of coverage, fixes and regressions, and its text."""
@@ -65,23 +58,29 @@ def correction_line(found: Correction) -> Text:
 
 
 class MistakeFeature:
-    """Explains the selected mistake; `preview` shows an edited definition and may take it."""
+    """Explains a mistake, and previews the edits that correct it."""
 
-    def __init__(
-        self, services: Services, window: Window, preview: Callable[[Topic], Awaitable[bool]]
-    ) -> None:
-        self._services, self._window, self._preview = services, window, preview
+    def __init__(self, services: Services, window: Window) -> None:
+        self._services, self._window = services, window
         self.actions: Mapping[str, ActionMethod] = {"explain_mistake": window.action(self.explain)}
         window.panes.results.use_actions(self.actions)
 
-    async def explain(self) -> None:
-        """Show why the selected prompt is wrong, and what would fix it."""
-        key = self._window.panes.results.table.cursor_row_id
-        if key is None:
-            self._window.notify("Select a mistake in the results first.")
-            return
+    async def explain(self, first: bool = False) -> None:
+        """Show why the selected prompt is wrong, and what would fix it.
+
+        With `first`, select the mistake to look at first.
+        """
+        results, mistakes = self._window.panes.results, self._services.mistakes
+        key = results.table.cursor_row_id
         try:
-            advice = await self._services.mistakes.explain(key)
+            if first:
+                key = await mistakes.first(key)
+            if key is None:
+                self._window.notify("Select a mistake in the results first.")
+                return
+            if first:
+                results.select_when_shown(key, self._services.state.prompts)
+            advice = await mistakes.explain(key)
         except GuardtuiError as error:
             self._window.notify(str(error), severity="error", seconds=READING_TIME)
             return
@@ -90,5 +89,5 @@ class MistakeFeature:
             return
         while True:
             found = await self._window.show(MistakePage(self._services.session.topic, advice))
-            if found is None or await self._preview(found.edit.topic):
+            if found is None or await preview_edit(self._services, self._window, found.edit.topic):
                 return

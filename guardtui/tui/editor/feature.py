@@ -14,6 +14,7 @@ from guardtui.files.problems import FileError
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.messages import TopicEdited
+from guardtui.tui.registry.actions import first_key
 from guardtui.tui.system.external_editor import edit_in_editor
 
 
@@ -25,7 +26,7 @@ def worth_showing(advice: Sequence[Advice]) -> list[Advice]:
 class DefinitionFeature:
     """Shows the definition in the editor and edits it."""
 
-    follows = ("topic", "comparison", "advice", "advice_pending")
+    follows = ("topic", "comparison", "advice")
 
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
@@ -43,10 +44,9 @@ class DefinitionFeature:
             self._editor.show(new.topic, follow=new.edit is EditKind.STEPPED)
         if self._editor.shows_difference and new.comparison is not old.comparison:
             self._editor.show_baseline(self._origin)
-        if self._window.is_running and (
-            new.advice is not old.advice or new.advice_pending != old.advice_pending
-        ):
-            self._editor.lint.show(worth_showing(new.advice), pending=new.advice_pending)
+        if self._window.is_running and new.advice is not old.advice:
+            keys = first_key("show_lint", self._window.keymap)
+            self._editor.lint.show(worth_showing(new.advice), keys)
 
     @property
     def _origin(self) -> Topic:

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class LintLine(Widget, can_focus=False):
-    """Draws the first advice and the number of the others; hidden without advice."""
+    """Draws the first advice, the number of the others, and the keys; hidden without advice."""
 
     DEFAULT_CSS = "LintLine { width: 1fr; height: 1; }"
 
     def __init__(self) -> None:
         super().__init__(id="lint")
         self._advice: tuple[Advice, ...] = ()
-        self._pending = False
+        self._keys = ""
         self.display = False
 
-    def show(self, advice: Sequence[Advice], *, pending: bool = False) -> None:
-        """Show this advice; `pending`: effects are still being measured."""
-        if (tuple(advice), pending) != (self._advice, self._pending):
-            self._advice, self._pending = tuple(advice), pending
+    def show(self, advice: Sequence[Advice], keys: str) -> None:
+        """Show this advice; `keys` open the page with all of it."""
+        if (tuple(advice), keys) != (self._advice, self._keys):
+            self._advice, self._keys = tuple(advice), keys
             self.display = bool(advice)
             self.refresh()
 
@@ -36,7 +36,4 @@ class LintLine(Widget, can_focus=False):
         # Imported when needed: the first screen has no advice.
         from guardtui.tui.editor.lint_text import lint_line
 
-        others = len(self._advice) - 1
-        more = f"  and {others} more" if others else ""
-        line = lint_line(self._advice[0], self.size.width - len(more), pending=self._pending)
-        return themed(line.append(more, "$text-muted"))
+        return themed(lint_line(self._advice, self._keys, self.size.width))

@@ -96,7 +96,7 @@ class Features:
             self.files,
             PromptFeature(services, window, self.definition, self.rows),
             ideas,
-            MistakeFeature(services, window, ideas.preview),
+            MistakeFeature(services, window),
             self.tour,
             ToolsFeature(window),
         )

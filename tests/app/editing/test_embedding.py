@@ -291,7 +291,7 @@ async def test_the_definition_is_linted_by_text_alone_while_prompts_are_embedded
     async with opening(path, held) as app:
         app.describe("not about soup")
         await app.part()
-        state = await app.until(lambda state: not state.advice_pending)
+        state = await app.until(lambda state: app.services.lint.measured_on is not None)
         assert [advice.code for advice in state.advice] == ["exclusion"]
         assert state.advice[0].removal is None
 

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from guardtui.advice.candidates import Candidate, CandidateKind
 from guardtui.advice.experiment import Ending
+from guardtui.advice.experiment_candidates import EDITS
 from guardtui.app.advice.wording_trials import TypeWordings, WordingRequest
 from guardtui.app.experiments.guardrail import AskedGuardrail
+from guardtui.app.experiments.planning import Design
 from guardtui.app.experiments.session_experiments import UNDER_WAY
 from guardtui.app.experiments.status import ExperimentPlan
 from guardtui.app.ports import ChooseAnswer, Confirm
@@ -50,6 +53,7 @@ class Fake:
 
     who = "prod"
     is_named = True
+    planned: tuple[str, ScannerSettings | None] = ("prod", SETTINGS)
 
     def __init__(self, answer: Answer = better) -> None:
         self.answer = answer
@@ -196,7 +200,7 @@ async def test_editing_goes_on_and_a_stopped_experiment_is_resumed_without_a_cal
         assert await experiments.unfinished() == ""
         loop.services.editing.undo()
         assert "is unfinished: " in await experiments.unfinished()
-        assert "Go on with the experiment on prod" in experiments.next_step
+        assert "Go on with the experiment on judge prod" in experiments.next_step
         experiments.begin()
         await loop.settle()
         assert isinstance(loop.author.questions[-2], ChooseAnswer)
@@ -334,7 +338,18 @@ async def test_kept_edits_replace_later_ones_with_consent_only(tmp_path: Path) -
 
 async def test_the_next_step_names_guardrail_and_calls_without_a_request(tmp_path: Path) -> None:
     async with session(tmp_path) as (loop, fake):
-        assert loop.services.experiments.next_step.startswith("Test up to 15 edits on prod: about ")
+        state = loop.services.state
+        design = Design(
+            state.prompts,
+            state.topic,
+            (Candidate(state.topic, CandidateKind.COMPLETE, ""),) * EDITS,
+        )
+        calls = f"about {design.calls(None).expected:,} calls"  # as the plan of so many says
+        step = loop.services.experiments.next_step
+        assert step == f"Test up to {EDITS} edits on prod: {calls}"
+        fake.planned = "a test profile of AIRS", None  # the author chooses it first
+        step = loop.services.experiments.next_step
+        assert step == f"Test up to {EDITS} edits on a test profile of AIRS: {calls}"
         assert fake.asked_of == []
         fake.is_named = False
         assert loop.services.experiments.next_step == ""

@@ -16,15 +16,16 @@ from guardtui.advice.lint_advice import Advice
 from guardtui.advice.text_lint import lint_text
 from guardtui.app.editing.definition_lint import carried_on
 from guardtui.domain.significance import Difference
-from guardtui.domain.topic import Topic
+from guardtui.domain.topic import Topic, violations
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
+from guardtui.tui.advice.edit_preview import EditPreviewPage
+from guardtui.tui.advice.lint_page import LintPage
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.editor.feature import worth_showing
 from guardtui.tui.editor.lint_line import LintLine
 from guardtui.tui.editor.lint_text import lint_line
 from guardtui.tui.help.panes import pane_of, panes
-from guardtui.tui.kit.dialogs import TextPage
 from guardtui.tui.main.screen import MainScreen
 from tests.tui.frames_app import write_topic
 from tests.tui.stages import first_is_fast
@@ -76,10 +77,9 @@ async def test_one_line_of_advice_is_in_sight(tmp_path: Path, size: tuple[int, i
         (line,) = lines_of(main)
         total = len(worth_showing(main.state.advice))
         assert total > 4
-        assert line.endswith(f"and {total - 1} more")
+        assert line.endswith(f"and {total - 1} more · ^Space a d")
         assert len(line) <= main.query_one(LintLine).size.width
-        assert "without: " in line
-        assert "▲" in line or "▼" in line or "no change" in line
+        assert "▲" not in line  # what to do next is said by the line Next
         assert line in frame(app)  # without scrolling
 
     await drive(tmp_path, run, size)
@@ -101,7 +101,6 @@ async def test_text_rules_answer_at_the_key_and_effects_after_the_preview(tmp_pa
         assert "long" not in codes()
         (told,) = (advice for advice in main.state.advice if advice.code == "exclusion")
         assert told.removal is None
-        assert "without: …" in lint_line(told, 60, pending=True).plain
         assert not measured(main)
         main.services.preview.pause = 0
         main.services.preview.request()
@@ -123,7 +122,6 @@ async def test_advice_is_that_of_the_engine_and_a_kept_definition_is_not_linted_
         assert advice == lint(services.session.topic, prompts, engine)
         assert main.state.evaluation is not None
         await services.preview.show(main.state.evaluation)
-        assert not main.state.advice_pending
         assert main.state.advice is advice
         services.engine.scanner.use_threshold(0.9)
         services.preview.request()
@@ -137,15 +135,16 @@ async def test_the_page_has_it_all_in_words(tmp_path: Path, size: tuple[int, int
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         focused = main.focused
         main.perform("show_lint")
-        await until(pilot, lambda: isinstance(app.screen, TextPage))
-        await pilot.pause()
-        (body,) = app.screen.query("Static").results()
-        words = str(body.render())
-        for advice in main.state.advice:
-            assert advice.message in words
-            assert advice.action in words
-        assert words.count("without it: coverage") == len(main.state.advice)
-        assert any(f"    {difference}" in words for difference in Difference)
+        await until(pilot, lambda: isinstance(app.screen, LintPage))
+        page = app.screen
+        assert isinstance(page, LintPage)
+        texts = [page.described(index).plain for index in range(len(main.state.advice))]
+        for advice, text in zip(main.state.advice, texts, strict=True):
+            assert advice.message in text
+            assert advice.action in text
+            assert "without it: coverage" in text
+        assert any(difference in text for difference in Difference for text in texts)
+        await until(pilot, lambda: "without it: coverage" in frame(app))
         assert "Advice on the definition" in frame(app)
         assert pane_of(app.focused or app.screen) == "lint"
         assert "most useful first" in panes()["lint"].prose
@@ -154,6 +153,47 @@ async def test_the_page_has_it_all_in_words(tmp_path: Path, size: tuple[int, int
         assert main.focused is focused
 
     await drive(tmp_path, run, size)
+
+
+async def chosen(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen, *, valid: bool) -> Topic:
+    """Press Enter on the first advice whose remedy is a valid definition, or is not."""
+    found = ((index, item.remedy) for index, item in enumerate(main.state.advice))
+    index, remedy = next(
+        (index, remedy)
+        for index, remedy in found
+        if remedy is not None and (not violations(remedy)) is valid
+    )
+    main.perform("show_lint")
+    await until(pilot, lambda: isinstance(app.screen, LintPage))
+    await pilot.press(*["down"] * index, "enter")
+    return remedy
+
+
+async def test_a_remedy_is_previewed_and_taken(tmp_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        remedy = await chosen(pilot, app, main, valid=True)
+        await until(pilot, lambda: isinstance(app.screen, EditPreviewPage))
+        await pilot.press("enter")
+        await until(pilot, lambda: main.services.session.topic == remedy)
+
+    await drive(tmp_path, run)
+
+
+async def test_a_remedy_that_breaks_a_limit_says_so(tmp_path: Path) -> None:
+    lines = BAD.splitlines(keepends=True)
+    del lines[5], lines[7]  # two examples are left, which are nearly equal
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        before = main.services.session.topic
+        await chosen(pilot, app, main, valid=False)
+        await until(
+            pilot,
+            lambda: any("the definition is invalid" in one.message for one in app.said.messages),
+        )
+        assert isinstance(app.screen, LintPage)
+        assert main.services.session.topic == before
+
+    await drive(tmp_path, run, text="".join(lines))
 
 
 async def test_a_valid_definition_needs_no_advice_line(tmp_path: Path) -> None:
@@ -184,4 +224,4 @@ def test_at_a_key_the_order_stays() -> None:
 @pytest.mark.parametrize("cells", range(0, 90, 7))
 def test_a_line_is_never_wider_than_its_room(cells: int) -> None:
     for item in lint_text(Topic(description="税金 " * 60 + "except 税金")):
-        assert len(lint_line(item, cells).plain) <= max(cells, 0)
+        assert len(lint_line([item], "^Space a d", cells).plain) <= max(cells, 0)

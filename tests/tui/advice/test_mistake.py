@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from guardtui.advice.corrections import Corrections
 from guardtui.app.advice.mistake_advice import MistakeAdvice
 from guardtui.domain.guardrail import ENGINE, Guardrail, ScannerSettings
+from guardtui.domain.verdicts import is_wrong
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
 from guardtui.tui.advice.edit_preview import EditPreviewPage
@@ -64,6 +65,26 @@ async def test_a_page_without_edits_names_no_key_for_them(sample: Path) -> None:
         await until(pilot, lambda: "None of 43 edits" in frame(app))
         assert "Enter previews" not in frame(app)
         assert "Esc closes" in frame(app)
+
+
+async def test_the_first_look_at_a_mistake_is_at_one_that_an_edit_corrects(sample: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        main = await ready(pilot, app)
+        await pilot.press("f5", "f5", "7", "slash", *"-mistake", "enter")
+        await until(pilot, lambda: "shown" in frame(app))
+        main.perform("explain_mistake", True)
+        await until(pilot, lambda: isinstance(app.screen, MistakePage) and app.screen.is_mounted)
+        await until(pilot, lambda: "Enter previews" in frame(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
+        key = main.panes.results.table.cursor_row_id
+        assert key is not None
+        assert await main.services.mistakes.first(key) == key  # the table is at that mistake
+        evaluation, row = main.state.evaluation, main.state.prompts.row_of(key)
+        assert evaluation is not None
+        assert row is not None
+        assert is_wrong(evaluation.codes[row : row + 1])[0]
 
 
 @pytest.mark.exhaustive
