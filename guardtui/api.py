@@ -175,6 +175,7 @@ class ComparisonResult:
     - `change`: the change of coverage on the prompts in both, from −1 to 1; None if undefined.
     - `interval`: the 95 % interval (low, high) of the change; None if undefined.
     - `caveats`: sentences on why the two are not fully comparable, such as another prompt set.
+    - `sentence`: what came of it, as in the reports.
     """
 
     fixed: list[Mistake]

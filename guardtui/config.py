@@ -152,8 +152,8 @@ class Config:
     )
     tour = Setting(
         "First tour",
-        "auto shows the tour at the first start of guardtui; never skips it. It can be started at "
-        "any time.",
+        "auto shows the tour at the first start on the sample; never skips it. It can be started "
+        "at any time.",
         "auto",
         choices=("auto", "never"),
     )

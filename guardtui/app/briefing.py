@@ -145,6 +145,7 @@ def _next_words(
         return ()  # the author knows what the guardrail has, or what prevents a record
     if number is None or session is None:
         return (*words.evaluate, "--record") if words.evaluate else ()
+    search: tuple[str | Path, ...]
     search = ("guardtui", "refine", words.topic, "--prompts", words.prompts, *words.reading)
     judgement = judge(evaluation, report.comparison, report.baseline_number)
     if judgement.code in (Code.NO_COVERAGE, Code.TOO_FEW_LABELS):

@@ -243,7 +243,8 @@ class Services:
         if evaluation is None:
             return False
         with problems_shown(self.author):
-            write = partial(workspace.write, evaluation, Decision.KEEP, first=True)
+            first = not evaluation.metrics.missing
+            write = partial(workspace.write, evaluation, Decision.KEEP, first=first)
             self.session.record(await asyncio.to_thread(write))
             self.store.publish(with_session(self.state, workspace))
         return True

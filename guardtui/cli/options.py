@@ -137,7 +137,8 @@ def threshold_option(function: Function) -> Function:
         type=Threshold(),
         metavar="X",
         help="Minimum score of a match: a number between 0 and 1, built-in, or fitted (to the "
-        "labels). Default: that of the topic's session; else fitted, if each class has 10 labels.",
+        "labels). Default: fitted, if each class has 10 labels (audit: built-in); in the app, "
+        "and of a decision model, that of the topic's session.",
     )(function)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from guardtui.domain.example_prompts import EqualTexts
-from guardtui.domain.prompt_edit import PromptEdit, Remove, RemovedRow, Restore
+from guardtui.domain.prompt_edit import Remove, RemovedRow, Restore
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 
@@ -43,7 +43,7 @@ def without(taken: TakenPrompts, keys: Iterable[int]) -> TakenPrompts:
 
 def following(
     taken: TakenPrompts, before: Topic, after: Topic, prompts: PromptSet
-) -> PromptEdit | None:
+) -> Restore | Remove | None:
     """Return the edit by which the set follows a step back or forth between two definitions.
 
     Prompts that are no longer examples come back, or else those that are examples again leave.

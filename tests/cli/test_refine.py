@@ -53,11 +53,11 @@ def test_the_search_proposes_and_leaves_the_topic_alone(run: Run, sample: Path) 
     assert "proposals, the greatest gain first" in lines
     place = lines.index("first proposal")
     assert lines[place + 1].startswith("  coverage for the engine: likely +0.")
-    assert lines[place + 1].endswith("] on other prompts")
-    assert lines[place + 2].startswith("  separates better (+0.")
+    assert lines[place + 1].endswith(") on new prompts")
+    assert lines[place + 2].startswith("  better scores: separation +0.")
     assert "on the prompts it was chosen on 0." in lines[place + 3]
     assert "+ " in result.out.partition("first proposal")[2]
-    assert "with 80% intervals for as many other prompts. The engine is a stand-in" in lines[-1]
+    assert "with 80% intervals for as many new prompts. The engine is a quick stand-in" in lines[-1]
     assert (sample / "topic.yaml").read_text("utf-8") == POOR
     assert {path.name for path in sample.iterdir()} == {"topic.yaml", "prompts.csv", "tax.csv"}
 

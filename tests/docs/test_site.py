@@ -121,6 +121,17 @@ async def test_search_finds_a_page_by_the_words_of_its_author(address: str, tmp_
 
 
 @pytest.mark.browser
+async def test_search_opened_from_the_disk_says_what_it_needs(site: Path, tmp_path: Path) -> None:
+    browser = pytest.importorskip("tests.cli.test_serve_browser")
+    if browser.CHROMIUM is None:
+        pytest.skip("no chromium here")
+    async with browser.chromium(tmp_path) as (page, _):
+        await page.go((site / "index.html").as_uri())
+        text = "document.querySelector('#mkdocs_search_modal').textContent"
+        await page.wait_for(f"{text}.includes('python -m http.server')")
+
+
+@pytest.mark.browser
 @pytest.mark.skipif(AXE is None, reason="$GUARDTUI_AXE names no axe.min.js")
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (360, "dark")])
 async def test_axe_finds_no_serious_violation(

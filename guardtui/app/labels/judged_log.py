@@ -165,6 +165,8 @@ def _verdicts(
                 who += " with this definition"
             elif definition:
                 who += f" with definition {definition[:_SHOWN]}"
+            else:
+                who += " (definition unknown, perhaps several)"
             return rows, np.array(verdicts, np.bool_), who
     return logged, belonging[logged], ENGINE_NAME
 

@@ -93,7 +93,8 @@ class VerdictSources:
             store = SessionStore(topic, reading=True)
             self._stated = _read(store.setting(_SETTING))
             iterations = store.iterations() if has_iterations(topic) else []
-        self._all = iterations
+        self.iterations: Sequence[Iteration] = iterations
+        """The iterations of the session."""
         self._remote = [one for one in iterations if one.evaluation.settings.kind in REMOTE]
         self._known: dict[tuple[str, str], VerdictSource | None] = {}
 
@@ -118,7 +119,7 @@ class VerdictSources:
         if recorded:
             same = all(source.topic == recorded[0].topic for source in recorded)
             return recorded[0] if same else None
-        for topic in (self._own, self._edited, *(one.evaluation.topic for one in self._all)):
+        for topic in (self._own, self._edited, *(one.evaluation.topic for one in self.iterations)):
             if topic.fingerprint == definition:
                 return VerdictSource(ScannerSettings(guardrail), topic)
         return None
@@ -152,7 +153,7 @@ class VerdictSources:
             return UNKNOWN
         if source.topic == topic:
             return THIS
-        numbers = [one.number for one in self._all if one.evaluation.topic == source.topic]
+        numbers = [one.number for one in self.iterations if one.evaluation.topic == source.topic]
         return f"with the definition of #{numbers[0]}" if numbers else "with an earlier definition"
 
     def pairs(self, prompts: Sequence[InboxPrompt], before: Topic, after: Topic) -> Pairs | None:
@@ -233,7 +234,7 @@ class VerdictSources:
             raise InboxError(f"{name}: {problem}\n  those of other guardrails have a score, too")
         topic = self._own
         if iteration is not None:
-            chosen = [one.evaluation.topic for one in self._all if one.number == iteration]
+            chosen = [one.evaluation.topic for one in self.iterations if one.number == iteration]
             if not chosen:
                 problem = f"there is no iteration #{iteration}"
                 raise InboxError(f"{self.topic_path}: {problem}\n  guardtui history lists them")
@@ -430,21 +431,26 @@ def record_logged(inbox: Inbox, topic: Path) -> tuple[Iteration, ...]:
 
     Each guardrail and definition has one iteration by `Recorder.LOG`, which grows with the labels,
     until somebody decides on it or a scan completes it: other verdicts are another iteration then.
-    Prompts without a verdict are open. A prompt with two answers has none. Blocks. Raises
-    StoreError and FileError.
+    Prompts without a verdict are open, and so are those whose label was taken back. A prompt with
+    two answers has none. Blocks. Raises StoreError and FileError.
     """
-    labelled = [one for one in inbox.prompts.values() if one.expected is not None]
-    if not any(prompt.production for prompt in labelled):
+    if not any(prompt.production for prompt in inbox.prompts.values()):
         return ()
     sources = VerdictSources(topic, inbox)
     answers: dict[VerdictSource, dict[str, Production]] = {}
-    for prompt in labelled:
+    for prompt in inbox.prompts.values():
+        if prompt.expected is None:
+            continue
         for production in prompt.production:
             source = sources.of(production)
             if source is not None:
                 said = answers.setdefault(_of_any_revision(source), {})
                 before = said.get(prompt.id)
                 said[prompt.id] = production if before is None else before.joined(production)
+    for one in filter(is_growing, sources.iterations):
+        # Without an answer its labels were taken back.
+        if not any(_is_of(one, source) for source in answers) and _is_from(one, inbox):
+            answers[VerdictSource(one.evaluation.settings, one.evaluation.topic)] = {}
     if not answers:
         return ()
     reading = usual_reading(topic, inbox.set_path)
@@ -490,6 +496,13 @@ def _is_of(iteration: Iteration, source: VerdictSource) -> bool:
     evaluation = iteration.evaluation
     same = evaluation.settings.guardrail == source.settings.guardrail
     return iteration.by.has_log and same and evaluation.topic == source.topic
+
+
+def _is_from(iteration: Iteration, inbox: Inbox) -> bool:
+    """Return whether the prompts with a verdict are in an inbox, and not in that of another set."""
+    evaluation = iteration.evaluation
+    keys = evaluation.keys[evaluation.verdicts.triggered >= Triggered.NO].tolist()
+    return all(f"{key:016x}" in inbox.prompts for key in keys)
 
 
 def is_growing(iteration: Iteration) -> bool:

@@ -197,12 +197,12 @@ class PlainCommands:
     async def take(self, rest: str) -> None:
         """Take one of them, or one that corrects a listed row; the best by default."""
         if rest.startswith("#"):
-            row, _, number = rest[1:].partition(" ")
+            row, _, place = rest[1:].partition(" ")
             advice = await self._advice(row)
             edits = () if advice is None else advice.corrections.found[:_CORRECTIONS]
             if edits:
                 remedy = f"mistakes {row} lists them"
-                edit = edits[_number(number or "1", len(edits), "take", remedy) - 1]
+                edit = edits[_number(place or "1", len(edits), "take", remedy) - 1]
                 await self._take(edit.edit.topic)
             elif advice is not None:
                 self._author.say(advice.outcome)

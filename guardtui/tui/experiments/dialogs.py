@@ -178,7 +178,9 @@ class ExperimentPage(EditList[str]):
             keys = "p continues" if self._shown.held else "p pauses"
             keys += " · x stops · Esc, it goes on"
         elif self._shown.best is not None:
-            keys = "k keeps the best edit · n another experiment · Esc"
+            is_best = self._order[self.index] == self._shown.best
+            keeps = "Enter or k keeps it" if is_best else "k keeps the best edit"
+            keys = f"{keeps} · n another experiment · Esc"
         elif self._shown.stopped:
             keys = "Enter goes on · n another experiment · Esc"
         else:

@@ -120,7 +120,7 @@ class TextPage(Modal[None]):
         self.help_pane = help_pane
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="page") as page:
+        with VerticalScroll(classes="page short-page") as page:
             page.border_title = Text(self._title).plain
             page.border_subtitle = "Esc closes"
             yield Static(themed(self._body))

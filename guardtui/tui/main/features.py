@@ -70,6 +70,7 @@ class Features:
         self.availability = Availability(services, window.refresh_keys)
         self.definition = DefinitionFeature(services, window)
         self.header = HeaderFeature(services, window)
+        self.metrics = MetricsFeature(services, window)
         self.rows = ResultsFeature(services, window)
         self.side = SideFeature(services, window)
         self.progress = EngineProgress(services.engine, window)
@@ -84,7 +85,7 @@ class Features:
         at_start: Sequence[Feature] = (
             self.definition,
             self.header,
-            MetricsFeature(services, window),
+            self.metrics,
             self.rows,
             self.side,
             self.progress,

@@ -146,7 +146,12 @@ class Panes:
         await self._screen.mount(widget, before=self._screen.query_one(FittingFooter))
 
     def fit(self) -> None:
-        """Lay the panes out for the size of the app, before they are drawn in it."""
+        """Lay the panes out for the size of the app, before they are drawn in it.
+
+        A focused pane that becomes hidden would lose the focus: it is brought forward first.
+        """
+        if focused := self._pane_in_focus:
+            self._bring_forward("results" if focused in SIDE else focused)
         layout = layout_for(self._screen.app.size)
         classes = {name: name == layout for _, name in LAYOUTS}
         self._screen.update_classes(classes, animate=False)

@@ -396,5 +396,6 @@ class MainScreen(Screen[None]):
         self.panes.fit()
         if self.features is not None:
             self.features.header.draw()
+            self.features.metrics.draw_summary()
             self.window.later(self.features.side.draw)
             self.features.tour.resized()

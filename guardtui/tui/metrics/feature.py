@@ -134,7 +134,14 @@ class MetricsFeature:
         pane.dashboard = dashboard
         if pane.heading != heading:
             self._window.panes.mark_focus()
-        self._window.panes.summary.update(themed(summary(dashboard)), layout=False)
+        self.draw_summary()
+
+    def draw_summary(self) -> None:
+        """Draw the figures of a small screen for its width."""
+        panes = self._window.panes
+        if panes.metrics.dashboard is not None:
+            text = summary(panes.metrics.dashboard, self._window.size.width - _PADDING)
+            panes.summary.update(themed(text), layout=False)
 
     def _dashboard(self, state: AppState, evaluation: Evaluation) -> Dashboard:
         workspace, session = self._services.workspace, self._services.session

@@ -24,6 +24,7 @@ from guardtui.tui.registry.actions import METRICS, bindings
 
 if TYPE_CHECKING:
     from guardtui.app.state import AppState
+    from guardtui.domain.comparison import Comparison
     from guardtui.domain.estimates import RateEstimate
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.guardrail import ScannerSettings
@@ -303,12 +304,17 @@ def changes_text(shown: Dashboard) -> Text:
     comparison = shown.state.comparison
     if comparison is None:
         return Text("no baseline yet", "$text-muted")
+    pin = " (pinned)" if shown.state.pinned is not None else ""
+    line = counts_text(shown, comparison)
+    return line.append(f", against #{shown.baseline}{pin}", "$text-muted")
+
+
+def counts_text(shown: Dashboard, comparison: Comparison) -> Text:
+    """Return how many prompts a comparison has as fixed and as broken."""
     fixed, broken = comparison.fixes, comparison.regressions
     line = Text("likely " if shown.state.forecast is not None else "")
     line.append(f"{fixed} fixed", "$text-success" if fixed else "$text-muted").append(" · ")
-    line.append(f"{broken} broke", "$text-error" if broken else "$text-muted")
-    pin = " (pinned)" if shown.state.pinned is not None else ""
-    return line.append(f", against #{shown.baseline}{pin}", "$text-muted")
+    return line.append(f"{broken} broke", "$text-error" if broken else "$text-muted")
 
 
 def _history(shown: Dashboard, width: int) -> Text:
@@ -338,13 +344,21 @@ def sparkline(values: Sequence[float | None], most: int = BARS) -> str:
     )
 
 
-def summary(shown: Dashboard) -> Text:
-    """Return the figures in a line and what they are worth in a second one, for small screens."""
+def summary(shown: Dashboard, width: int) -> Text:
+    """Return the figures in a line and what they are worth in a second one, for small screens.
+
+    The line has whole figures only: what does not fit into `width` cells is left out.
+    """
     rates, comparison = shown_rates(shown), shown.state.comparison
     line = Text().append(f"{badge(shown.evaluation.settings)} ", "$text-muted")
     line.append_text(coverage_text(shown, rates["coverage"]))
-    for name in ("true_positive_rate", "true_negative_rate"):
-        line.append(f" {RATE_TITLES[name]} {rates[name].text}")
+    further = [
+        Text(f"  {RATE_TITLES[name]} {rates[name].text}")
+        for name in ("true_positive_rate", "true_negative_rate")
+    ]
     if comparison is not None and (comparison.fixes or comparison.regressions):
-        line.append("  ").append_text(changes_text(shown))
+        further.insert(0, Text(" ").append_text(counts_text(shown, comparison)))
+    for figures in further:
+        if line.cell_len + figures.cell_len <= width:
+            line.append_text(figures)
     return line.append("\n").append_text(judgement_text(shown))

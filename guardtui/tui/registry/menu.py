@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
@@ -80,9 +79,10 @@ def commands_of(
     ]
 
 
-_KEYS = "a letter chooses · Esc closes"
-_KEYS_BELOW = "a letter chooses · Backspace goes back · Esc closes"
-_NARROWEST = 26  # cells of a column, its gap included
+_CHOOSES = "a letter chooses · "
+_NOT_NOW = "(not now): its letter says why · "
+_BELOW = "Backspace · "
+_GAP = 2  # cells between two columns
 _HIGHEST = 7  # lines of the panel, where the screen is wide enough
 
 
@@ -101,8 +101,7 @@ class MenuScreen(Modal[Command | None]):
         self._commands, self._opens = commands, opens
         self._path: Path = ()
         self._items: list[MenuItem] = []
-        self._lines = 1
-        self._column = 1
+        self._columns: list[tuple[int, list[MenuItem]]] = []
         self._list = Static("", id="menu-items")
         self._refusal = Static("", id="menu-refusal")
         self._frame = Vertical(VerticalScroll(self._list), self._refusal, id="menu")
@@ -122,7 +121,10 @@ class MenuScreen(Modal[Command | None]):
         self._path = path
         self._items = menu_items(path, self._commands)
         self._frame.border_title = title_of(path)
-        self._frame.border_subtitle = _KEYS_BELOW if path else _KEYS
+        refused = any(item.refusal for item in self._items)
+        self._frame.border_subtitle = (
+            f"{_NOT_NOW if refused else _CHOOSES}{_BELOW if path else ''}Esc"
+        )
         self._show_refusal("")
         self._draw()
 
@@ -132,17 +134,14 @@ class MenuScreen(Modal[Command | None]):
 
     def _draw(self) -> None:
         """Draw the lines in columns that are read from top to bottom."""
-        room = max(_NARROWEST, self.app.size.width - 4)
-        lines = [_line(item) for item in self._items]
-        # Few columns leave room for the reason of a refusal.
-        columns = max(1, min(-(-len(lines) // _HIGHEST), room // _NARROWEST))
-        self._lines = count = -(-len(lines) // columns)
-        self._column = room // columns
+        self._columns = _in_columns(self._items, self.app.size.width - 4)
         text = Text()
-        for row in range(count):
-            for line in lines[row::count]:
-                text.append_text(_in_cells(line, self._column))
-            text.append("\n" if row < count - 1 else "")
+        for row in range(len(self._columns[0][1])):
+            text.append("\n" if row else "")
+            for cells, items in self._columns:
+                line = _line(items[row]) if row < len(items) else Text()
+                line.pad_right(cells - line.cell_len)
+                text.append_text(line)
         self._list.update(themed(text))
 
     # --- keys -----------------------------------------------------------------------------
@@ -178,28 +177,32 @@ class MenuScreen(Modal[Command | None]):
         if not self._frame.region.contains(event.screen_x, event.screen_y):
             self.dismiss(None)
             return
-        position = self._list.region.offset
-        row, column = event.screen_y - position.y, (event.screen_x - position.x) // self._column
-        index = column * self._lines + row
-        if self._list.region.contains(event.screen_x, event.screen_y) and index < len(self._items):
-            self._choose(self._items[index])
+        if not self._list.region.contains(event.screen_x, event.screen_y):
+            return
+        left, row = self._list.region.x, event.screen_y - self._list.region.y
+        for cells, items in self._columns:
+            if left <= event.screen_x < left + cells and row < len(items):
+                self._choose(items[row])
+                return
+            left += cells
+
+
+def _in_columns(items: Sequence[MenuItem], room: int) -> list[tuple[int, list[MenuItem]]]:
+    """Return columns of lines with their widths, at most `_HIGHEST` high where they have `room`."""
+    for count in range(max(1, -(-len(items) // _HIGHEST)), 0, -1):
+        height = max(1, -(-len(items) // count))
+        columns = [list(items[start : start + height]) for start in range(0, len(items), height)]
+        cells = [max(_line(item).cell_len for item in column) + _GAP for column in columns]
+        if sum(cells) - _GAP <= room:
+            break
+    spare = max(0, room + _GAP - sum(cells)) // len(columns)
+    return [(width + spare, column) for width, column in zip(cells, columns, strict=True)]
 
 
 def _line(item: MenuItem) -> Text:
     if item.refusal:
-        reason = item.refusal.rstrip(".")
-        return Text().append(f"{key_name(item.letter)} {item.title} ({reason})", "$text-disabled")
+        return Text(f"{key_name(item.letter)} ({item.title})", "$text-muted")
     line = Text().append(f"{key_name(item.letter)} ", "bold $text-accent")
     return (
         line.append(f"{item.title} …", "bold") if item.action is None else line.append(item.title)
     )
-
-
-def _in_cells(line: Text, cells: int) -> Text:
-    """Return a line of exactly so many cells, the last one a blank; "…" marks a cut."""
-    if line.cell_len < cells:
-        line.append(" " * (cells - line.cell_len))
-        return line
-    cut = line.copy()
-    cut.truncate(cells - 1, overflow="ellipsis")
-    return cut.append(" " * (cells - cell_len(cut.plain)))

@@ -42,7 +42,7 @@ class ScannerDialog(FormDialog[ScannerChoice | None]):
         self._filled_in = "" if current.threshold is None else f"{shown:.3g}"
         self._threshold = LineInput(
             self._filled_in,
-            placeholder="a score between 0 and 1; empty: the built-in one",
+            placeholder="a score between 0 and 1, for every definition",
             compact=True,
         )
 
@@ -70,7 +70,7 @@ class ScannerDialog(FormDialog[ScannerChoice | None]):
         fit = self._fit
         if isinstance(fit, str):
             waiting = self._current.source.startswith(FITTED)
-            start = "Its value is not known yet" if waiting else "No threshold can be fitted"
+            start = "Its value is not known yet" if waiting else "No threshold can be fitted yet"
             return f"{start}: {fit}."
         return (
             "Fitted, each definition has its own threshold; this one "

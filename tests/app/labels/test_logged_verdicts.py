@@ -103,6 +103,12 @@ def test_stated_verdicts_become_a_growing_iteration_as_prompts_are_labelled(topi
     record_logged(inbox, topic)
     (recorded,) = iterations(topic)
     assert (recorded.evaluation.metrics.fp, recorded.evaluation.metrics.total) == (1, 1)
+    csv.write_text(csv.read_text().replace("p2,false\n", ""))
+    inbox.refresh()
+    (emptied,) = record_logged(inbox, topic)
+    assert emptied.evaluation.metrics.total == 0
+    assert iterations(topic)[0].evaluation.metrics.total == 0
+    assert record_logged(inbox, topic) == ()
 
 
 def test_verdicts_of_an_unknown_definition_are_in_no_iteration(topic: Path) -> None:

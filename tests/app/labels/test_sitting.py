@@ -104,12 +104,13 @@ def test_each_prompt_is_asked_once_with_its_chance_and_its_label_is_written(path
     assert path.read_text().startswith(CSV)
     assert path.read_text().count(",true,block") == 1 + 8
     audit = audit_of(at)
-    assert (audit.who, audit.labels, audit.prompts, audit.topic) == ("corp", 40, 40, None)
+    who = "corp (definition unknown, perhaps several)"
+    assert (audit.who, audit.labels, audit.prompts, audit.topic) == (who, 40, 40, None)
     # All are labelled: the rates are known.
     assert audit.rates.belonging.low == audit.rates.belonging.high == 0.5
     assert audit.rates.others.value == 1.0
     assert at.line().startswith(
-        "to measure corp in production, by a random sample of the log\n"
+        f"to measure {who} in production, by a random sample of the log\n"
         "enough: coverage 0.50 in production (0.50"
     )
 

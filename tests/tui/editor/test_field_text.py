@@ -46,7 +46,7 @@ UNUSUAL = Topic(
 
 def drawn(app: BenchApp, widget: Widget) -> str:
     """What is on the screen where a widget stands, without any blanks."""
-    seen = widget.region.intersection(app.editor.scrollable_content_region)
+    seen = widget.content_region.intersection(app.editor.scrollable_content_region)
     lines = app.shown_strips()[seen.y : seen.bottom]
     return "".join("".join(line.crop(seen.x, seen.right).text.split()) for line in lines)
 
@@ -64,8 +64,8 @@ async def read_whole(pilot: Pilot[None], app: BenchApp, field: TopicField) -> st
     for row in range(field.size.height):
         app.editor.scroll_to(y=field.virtual_region.y + row, animate=False, force=True)
         await pilot.pause()
-        seen = field.region.intersection(app.editor.scrollable_content_region)
-        line = app.shown_strips()[field.region.y + row]
+        seen = field.content_region.intersection(app.editor.scrollable_content_region)
+        line = app.shown_strips()[field.content_region.y + row]
         text += squeezed(line.crop(seen.x, seen.right).text)
     return text
 

@@ -121,7 +121,7 @@ async def test_a_better_edit_is_shown_with_its_bound_and_kept(tmp_path: Path) ->
         await play.comes(ExperimentPage)
         page = frame(play.app)
         assert "✓ better" in page
-        assert "k keeps the best edit" in page
+        assert "Enter or k keeps it" in page
         assert page.index("good questions") < page.index("click=app.quit")
         assert "\x1b" not in page
         await play.pilot.press("enter")

@@ -117,7 +117,7 @@ async def test_a_key_labels_a_prompt_and_the_next_comes_with_what_machines_said_
     fill(topic_path, *many(40))
     async with playing(topic_path) as play:
         first = await play.opens()
-        await play.shows("to measure corp in production")
+        await play.shows("to measure corp (definition unknown, perhaps several)")
         await play.shows(f"{FIRST} more labels until the first estimate")
         assert f"topic {play.main.state.topic.description[:40]}" in play.text
         assert first in play.text
@@ -151,8 +151,8 @@ async def test_each_label_is_one_key_and_enough_give_an_estimate_on_the_figures_
         await play.leaves()
         await until(play.pilot, lambda: "in production, corp" in all_figures(play.main))
         line = (
-            f"in production, corp: estimated from {FIRST} labels on a random sample of a log of 40 "
-            "prompts\n"
+            "in production, corp (definition unknown, perhaps several): estimated from "
+            f"{FIRST} labels on a random sample of a log of 40 prompts\n"
             "coverage   1.000"
         )
         assert line in all_figures(play.main)

@@ -147,3 +147,16 @@ async def test_a_prompt_that_cannot_be_saved_is_open_again_as_it_was_written(
         await until(pilot, lambda: len(main.state.prompts) == len(ROWS) + 1)
 
     await on_all(topic_path, run)
+
+
+async def test_a_smaller_terminal_shows_the_focused_pane(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        table = main.panes.results.table
+        table.focus()
+        await pilot.resize_terminal(60, 20)
+        await until(pilot, lambda: main.has_class("-small"))
+        await pilot.pause()
+        assert main.focused is table
+        assert table.region.height > 0
+
+    await drive(topic_path, run, (120, 40))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -278,17 +279,24 @@ def test_the_page_has_every_figure_with_its_origin() -> None:
 
 
 def test_the_line_of_a_small_screen_has_guardrail_rates_and_judgement() -> None:
-    text = summary(dashboard(evaluated(50, 50, 30), evaluated(50, 50, 5))).plain
-    figures, judgement = text.splitlines()
-    assert figures == (
-        "engine coverage 0.400 ▼ −0.500  TPR 0.400 TNR 1.000  0 fixed · 25 broke, against #0"
-    )
+    shown = dashboard(evaluated(50, 50, 30), evaluated(50, 50, 5))
+    figures, judgement = summary(shown, 78).plain.splitlines()
+    assert figures == "engine coverage 0.400 ▼ −0.500  0 fixed · 25 broke  TPR 0.400  TNR 1.000"
     assert judgement == "worse for the engine; a scan of the guardrail decides"
+
+
+@pytest.mark.parametrize("width", range(36, 79))
+def test_the_line_of_a_small_screen_cuts_no_figure(width: int) -> None:
+    shown = dashboard(evaluated(50, 50, 30), evaluated(50, 50, 5))
+    figures, _ = summary(shown, width).plain.splitlines()
+    assert len(figures.rstrip()) <= width
+    assert re.findall(r"\d+\.\d*", figures)[:2] == ["0.400", "0.500"]
+    assert all(len(rate) == 5 for rate in re.findall(r"\d+\.\d*", figures))
 
 
 def test_nothing_unchanged_is_drawn_as_a_change() -> None:
     same = dashboard(evaluated(50, 50, 5), evaluated(50, 50, 5))
-    for text in (pane_text(same, 56), summary(same)):
+    for text in (pane_text(same, 56), summary(same, 78)):
         assert not set(text.plain) & set("▲▼─")
         styles = {span.style for span in text.spans}
         assert not styles & {"$text-success", "$text-error"}
