@@ -355,6 +355,21 @@ async def test_an_idea_after_an_external_change_says_so(poor: Path) -> None:
         assert main.services.session.topic == other
 
 
+async def test_an_invalid_definition_is_brought_within_the_limits_first(sample: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        main = await ready(pilot, app)
+        main.services.ideas.pause = 0.0
+        edit(main, name="x" * 300)
+        await until(pilot, lambda: "Bring the definition within" in frame(app))
+        main.panes.show("results")
+        await pilot.press("ctrl+@", "y")
+        await until(pilot, lambda: main.panes.editor.has_focus_within)
+        main.perform("ideas")
+        await page(pilot, app)
+        await until(pilot, lambda: "name has 300 bytes" in frame(app))
+
+
 class Held(Search):
     """A search that waits before it begins."""
 
