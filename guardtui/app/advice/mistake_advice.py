@@ -84,7 +84,7 @@ class MistakeAdvice:
         count = f"{len(known.found)} of {tried} edits correct it, by {by}"
         if self.measured[0].preview.gain > 0:
             return (
-                f"{count}. The counts are of these prompts, on which the edits were chosen: on new "
+                f"{count}. A gain may be chance, as the edits were chosen on these prompts: on new "
                 "ones expect less."
             )
         shown = [one.preview.comparison for one in self.measured]
