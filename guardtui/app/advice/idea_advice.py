@@ -152,7 +152,7 @@ def mistake_step(mistakes: int, note: str) -> Idea:
         "Look at a mistake, and what would fix it: no edit is sure to help yet",
         detail=(f"{note}. " if note else "")
         + f"For each mistake ({mistakes:,} now) edits that correct it are listed, with what else "
-        "they fix and break.",
+        "they fix and break: a gain on these prompts may be chance.",
     )
 
 
