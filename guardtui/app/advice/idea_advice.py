@@ -138,7 +138,7 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
         step = f"Label prompts ({waiting:,} wait)"
     return Idea(
         IdeaKind.LABEL,
-        f"{step}: with {need.labels} labels a gain under {need.least_gain:.2f} may be chance",
+        f"{step}. With {need.labels} labels a gain under {need.least_gain:.2f} may be chance",
         detail="\n".join(lines),
         keys=tuple(prompts.keys[np.array(rows)].tolist()),
         labels=need.more,
@@ -149,7 +149,7 @@ def mistake_step(mistakes: int, note: str) -> Idea:
     """Return the step of looking at one mistake after the other; `note` says why no edit is one."""
     return Idea(
         IdeaKind.MISTAKES,
-        "Look at a mistake, and what would fix it: no edit is sure to help yet",
+        "Look at a mistake: no edit is sure to help yet",
         detail=(f"{note}. " if note else "")
         + f"For each mistake ({mistakes:,} now) edits that correct it are listed, with what else "
         "they fix and break: a gain on these prompts may be chance.",
