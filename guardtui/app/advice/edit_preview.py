@@ -141,8 +141,8 @@ class EditPreviews:
             left = replace(prompts, frame=prompts.frame[rows])
         # A scanner of its own: the one of the screen keeps its prompts.
         scanner = await asyncio.to_thread(self._engine.scanner.beside)
-        shown = self._engine.measuring
-        measuring = WithCompanions(scanner, shown.companions, shown.closed)
+        whole = self._engine.measuring
+        measuring = WithCompanions(scanner, whole.companions, whole.closed)
         before = await measuring.evaluate(current, left, lambda progress: None)
         after = await measuring.evaluate(topic, left, lambda progress: None)
         if is_fitted(scanner.settings) and ends_the_fit(prompts, taken):
@@ -159,13 +159,16 @@ class EditPreviews:
             before = as_evaluation(forecasts[0], before)
             after = as_evaluation(forecasts[1], after)
         comparison = await asyncio.to_thread(compare, before, after)
-        state = self._store.state
-        shown = None
-        if state.evaluation is not None and state.evaluation.topic == current:
-            shown = state.evaluation.metrics.coverage
+        state, coverage = self._store.state, None
+        shown = state.evaluation
+        if shown is not None and (shown.topic, shown.settings.kind) == (
+            current,
+            before.settings.kind,
+        ):
+            coverage = shown.metrics.coverage
             if state.forecast is not None and state.forecast.rates.coverage is not None:
-                shown = state.forecast.rates.coverage.value
-        return EditPreview(current, topic, left, comparison, taken, forecasts, shown, note)
+                coverage = state.forecast.rates.coverage.value
+        return EditPreview(current, topic, left, comparison, taken, forecasts, coverage, note)
 
     async def take(self, preview: EditPreview) -> None:
         """Put the edit into the editor, and take its prompts out of their file, in one step."""
