@@ -67,6 +67,11 @@ class Idea:
         return f"{self.text}  {self.figures}" if self.figures else self.text
 
     @property
+    def short_text(self) -> str:
+        """The text in a few words: the first sentence of a step, which says what to do."""
+        return self.text if self.proposal is not None else self.text.partition(". ")[0]
+
+    @property
     def gain(self) -> Gain | None:
         """The gain of an edit."""
         return None if self.proposal is None else self.proposal.gain
@@ -110,17 +115,13 @@ class Ideas:
 def missing_prompts(prompts: PromptSet) -> str:
     """Return what a prompt set lacks for advice, in a sentence, or ""."""
     belong = int(prompts.expected.sum())
-    counts = {"belong": belong, "do not belong": len(prompts) - belong}
-    few = [verb for verb, count in counts.items() if count < LABELS_AT_LEAST]
+    counts = {"belong to the topic": belong, "do not belong to it": len(prompts) - belong}
+    few = [kind for kind, count in counts.items() if count < LABELS_AT_LEAST]
     if not few:
         return ""
-    verb, count = few[0], counts[few[0]]
-    noun = "prompt" if count == 1 else "prompts"
-    if count == 1:
-        verb = {"belong": "belongs", "do not belong": "does not belong"}[verb]
     return (
-        f"Add prompts: {count} {noun} {verb} to the topic, and {LABELS_AT_LEAST} of each kind are "
-        "needed to tell anything"
+        f"Add prompts that {few[0]}: {counts[few[0]]} of {LABELS_AT_LEAST} needed. "
+        "With fewer of a kind nothing can be told"
     )
 
 
@@ -173,8 +174,7 @@ def ranked_ideas(
         note = f"{note}. Edit the definition and scan it with {guardrail}"
     if model:
         text = f"Ask {display_start(model, _SHOWN)} for wordings: 1 call"
-        # The action comes first: a narrow screen cuts the line.
-        text += f" ({note[0].lower()}{note[1:]})" if note else ""
+        text += f". {note}" if note else ""
         ideas.append(Idea(IdeaKind.WORDINGS, text))
     return Ideas(topic, tuple(ideas), note, search)
 
@@ -253,4 +253,4 @@ def _nothing(topic: Topic, search: SearchResult | None) -> str:
     tried = f"{search.tried} tried"
     if best.gain.likely:
         return f"Nothing measured is better on the held-out prompts: {tried}"
-    return f"No edit is likely to help: {tried}, {best.gain.text}"
+    return f"No edit is likely to help: {tried}. {capitalized(best.gain.text)}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from guardtui.advice.judgement import Code, Judgement
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.guardrail import REMOTE
 from guardtui.session.session import PLATEAU
 
@@ -71,6 +72,10 @@ class Case:
     first: bool = True
 
 
+def _missing(count: int) -> str:
+    return f"{count_text(count, 'prompt')} {'has' if count == 1 else 'have'}"
+
+
 def _keeps(now: Situation) -> str:
     return f"Keep saves it to {now.file}, and others are compared with it"
 
@@ -79,39 +84,37 @@ CASES: tuple[Case, ...] = (
     Case(
         IdeaKind.LIMITS,
         lambda now: bool(now.limits),
-        lambda now: f"Bring the definition within the limits: {now.limits}",
+        lambda now: f"Bring the definition within the limits. {capitalized(now.limits)}",
     ),
     Case(
         IdeaKind.PROVEN,
         lambda now: bool(now.proven),
-        lambda now: f"Keep the edit that is proven better: {now.proven}",
+        lambda now: f"Keep the edit that is proven better. Better {now.proven}",
     ),
     Case(
         IdeaKind.SCAN_MISSING,
         lambda now: now.by_guardrail and now.evaluation.metrics.missing > 0,
-        lambda now: (
-            f"Scan what is missing: {now.evaluation.metrics.missing} prompts have no verdict"
-        ),
+        lambda now: f"Scan what is missing: {_missing(now.evaluation.metrics.missing)} no verdict",
     ),
     Case(
         IdeaKind.SCAN,
         lambda now: now.is_forecast and not now.is_best and now.likely is True,
-        lambda now: "Scan it: the forecast says probably better, a scan decides",
+        lambda now: "Scan it: the forecast says probably better. A scan decides",
     ),
     Case(
         IdeaKind.DISCARD,
         lambda now: now.is_forecast and not now.is_best and now.likely is False,
-        lambda now: f"Discard the edit: the forecast says probably worse; back to #{now.best}",
+        lambda now: f"Discard the edit: the forecast says probably worse. Back to #{now.best}",
     ),
     Case(
         IdeaKind.DISCARD,
         lambda now: now.is_measured and not now.is_best and now.judgement.code is Code.WORSE,
-        lambda now: f"Discard the edit: worse, more than chance; back to #{now.best}",
+        lambda now: f"Discard the edit: worse, more than chance. Back to #{now.best}",
     ),
     Case(
         IdeaKind.SCAN,
         lambda now: now.is_measured and now.is_better and now.awaits_scan,
-        lambda now: f"Scan it with {now.who}: better for the engine, the guardrail decides",
+        lambda now: f"Scan it with {now.who}. Better for the engine; the guardrail decides",
     ),
     Case(
         IdeaKind.KEEP,
@@ -121,12 +124,12 @@ CASES: tuple[Case, ...] = (
     Case(
         IdeaKind.MISTAKES,
         lambda now: now.is_best and now.has_plateau,
-        lambda now: f"Look at a mistake: {PLATEAU} discards in a row, so try another angle",
+        lambda now: f"Look at a mistake: {PLATEAU} discards in a row. Try another angle",
     ),
     Case(
         IdeaKind.SCAN,
         lambda now: now.is_best and now.is_forecast,
-        lambda now: "Scan it: the guardrail has not answered about this definition",
+        lambda now: "Scan it: the guardrail has not answered about it",
     ),
     Case(
         IdeaKind.KEEP,
@@ -137,7 +140,7 @@ CASES: tuple[Case, ...] = (
     Case(
         IdeaKind.SCAN,
         lambda now: now.is_best and now.awaits_scan and not now.is_forecast,
-        lambda now: f"Scan it with {now.who}: the guardrail has not answered yet",
+        lambda now: f"Scan it with {now.who}. The guardrail has not answered yet",
         first=False,
     ),
 )

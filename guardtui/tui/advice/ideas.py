@@ -33,7 +33,7 @@ from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
-from guardtui.tui.registry.actions import action_named, first_key, menu_path
+from guardtui.tui.registry.actions import action_named, first_key, menu_name
 from guardtui.tui.results.model import PromptSelection
 
 Result = TypeVar("Result")
@@ -252,12 +252,12 @@ class IdeaFeature:
 
     @property
     def _keys(self) -> tuple[str, str]:
-        """The keys through the menu, which work everywhere: with words, and to take the idea."""
+        """The keys through the menu, which work everywhere: all, and those that take the idea."""
         keymap = self._window.keymap
         if self._known_keys is not None and self._known_keys[0] == keymap:
             return self._known_keys[1]
-        short, more = first_key("take_idea", keymap), menu_path(action_named("ideas"))
-        keys = f"{short} take · {' '.join(more)} ideas", short
+        take, ideas = first_key("take_idea", keymap), menu_name(action_named("ideas"), keymap)
+        keys = f"{take} take · {ideas} ideas", f"{take} take"
         self._known_keys = dict(keymap), keys
         return keys
 

@@ -1,7 +1,8 @@
-"""The best idea in one line below the definition, always visible."""
+"""The best idea in a line below the definition, always visible; two where there is room."""
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _LABEL = "Next  "
 _READABLE = 40  # columns of the step for which longer keys give way to shorter ones
 _LEAST = 20  # least columns of the step; for these its keys and its gain give way
+_MUTED = "$text-muted"
 
 
 LOADING = "loading the engine, a quick stand-in for your guardrail …"
@@ -82,29 +84,56 @@ class NextLine(Widget, can_focus=False):
         return self._pending if self._ideas is None else self._ideas.next_step
 
     def render(self) -> Content:
-        return themed(self._line(self.size.width))
+        head = Text("▸ " if self.has_focus else "", no_wrap=True).append(_LABEL)
+        head.stylize("bold $text-accent")
+        if self._ideas is None and self.auto_refresh and self.app.animation_level != "none":
+            head.append(f"{_TURNS[int(time.monotonic() / _TURN) % len(_TURNS)]} ", "bold")
+        lines = self._in_rows if self.size.height > 1 else self._in_a_row
+        return themed(head.append_text(lines(self.size.width - head.cell_len)))
 
-    def _line(self, width: int) -> Text:
-        line = Text("▸ " if self.has_focus else "", no_wrap=True).append(_LABEL)
-        line.stylize("bold $text-accent")
-        best = None if self._ideas is None else self._ideas.best
+    def _in_a_row(self, room: int) -> Text:
+        """Return the step, its figures and its keys in so many columns."""
+        best, width = self._best, room
         if best is None:
-            if self.auto_refresh is not None and self.app.animation_level != "none":
-                line.append(f"{_TURNS[int(time.monotonic() / _TURN) % len(_TURNS)]} ", "bold")
-            line.append(self.text, "$text-muted")
-            line.truncate(width, overflow="ellipsis")
-            return line
-        room = width - line.cell_len
-        gain = self._fitting_figures(best, room)
-        room -= cell_len(gain)
+            return self._muted(room)
+        figures = self._fitting_figures(best, room)
+        room -= cell_len(figures)
         keys = self._fitting_keys(room, cell_len(best.text))
         room -= cell_len(keys)
-        step = Text(best.text)
+        step = Text(best.text if cell_len(best.text) <= room else best.short_text)
         step.truncate(max(room, 1), overflow="ellipsis")
-        line.append(step.plain)
-        line.append(gain, "bold $text-success" if best.gain and best.gain.likely else "bold")
-        gap = width - cell_len(line.plain) - cell_len(keys)
-        return line.append(" " * max(gap, 0)).append(keys, "$text-muted")
+        step.append(figures, _figures_style(best))
+        return step.append(" " * max(width - step.cell_len - cell_len(keys), 0) + keys, _MUTED)
+
+    def _in_rows(self, room: int) -> Text:
+        """Return the step in a row, and its figures or its end in another one, with the keys."""
+        best = self._best
+        if best is None:
+            return self._muted(room)
+        keys = max(self._keys, key=cell_len, default="")
+        left = room - cell_len(keys) - 2
+        step, *others = textwrap.wrap(best.text, room)
+        end = Text(" ".join(others))
+        if best.proposal is not None or end.cell_len > left:
+            step, edit = best.short_text, best.proposal
+            figures = () if edit is None else (edit.figures, edit.short_figures)
+            fitting = (text for text in figures if cell_len(text) <= left)
+            end = Text(next(fitting, ""), _figures_style(best))
+        line = Text(step)
+        line.truncate(room, overflow="ellipsis")
+        line.append("\n" + " " * (self.size.width - room)).append_text(end)
+        return line.append(" " * (room - end.cell_len - cell_len(keys)) + keys, _MUTED)
+
+    def _muted(self, room: int) -> Text:
+        """Return why there is no step."""
+        text = self.text if cell_len(self.text) <= room else self.text.partition(". ")[0]
+        line = Text(text, _MUTED)
+        line.truncate(max(room, 1), overflow="ellipsis")
+        return line
+
+    @property
+    def _best(self) -> Idea | None:
+        return None if self._ideas is None else self._ideas.best
 
     @staticmethod
     def _fitting_figures(idea: Idea, room: int) -> str:
@@ -135,3 +164,7 @@ class NextLine(Widget, can_focus=False):
 
     def on_blur(self) -> None:
         self.refresh()
+
+
+def _figures_style(idea: Idea) -> str:
+    return "bold $text-success" if idea.gain and idea.gain.likely else "bold"

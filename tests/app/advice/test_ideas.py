@@ -123,8 +123,8 @@ def test_a_model_that_was_not_asked_is_the_last_step(tmp_path: Path) -> None:
     alone = steps_of(bench, result(bench.topic), model="m")
     assert alone.best is not None
     assert alone.best.text == (
-        "Ask m for wordings: 1 call (no edit is likely to help on new prompts: of 9 single edits "
-        "none is worth an edit)"
+        "Ask m for wordings: 1 call. No edit is likely to help on new prompts: of 9 single edits "
+        "none is worth an edit"
     )
 
 
@@ -173,14 +173,18 @@ def test_too_few_prompts_are_the_only_step(tmp_path: Path) -> None:
     found = steps_of(bench, None)
     assert [step.kind for step in found.ranked] == [IdeaKind.ADD_PROMPTS]
     assert found.note == found.ranked[0].line == missing_prompts(bench.prompts)
-    assert found.note.startswith("Add prompts: 1 prompt belongs to the topic, and 10 of each kind")
+    assert found.note.startswith("Add prompts that belong to the topic: 1 of 10 needed")
     (tmp_path / "more").mkdir()
     assert missing_prompts(Bench(tmp_path / "more", each=2).prompts) == ""
 
 
 @pytest.mark.parametrize(
     ("kept", "text"),
-    [(20, ""), (19, "9 prompts do not belong"), (11, "1 prompt does not belong")],
+    [
+        (20, ""),
+        (19, "that do not belong to it: 9 of 10 needed"),
+        (11, "that do not belong to it: 1 of 10 needed"),
+    ],
 )
 def test_the_class_that_lacks_prompts_is_named(tmp_path: Path, kept: int, text: str) -> None:
     bench = Bench(tmp_path, each=2)
@@ -540,7 +544,7 @@ async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
         assert [idea.kind for idea in guess] == [IdeaKind.EDIT] * (lows > (-0.05,))
         assert step.gain is None
         assert step.line == (
-            f"Label more prompts like these 6: with {need.labels} labels a gain under "
+            f"Label more prompts like these 6. With {need.labels} labels a gain under "
             f"{need.least_gain:.2f} may be chance"
         )
         assert need.least_gain - 0.01 < need.error <= need.least_gain
@@ -562,7 +566,7 @@ async def test_the_step_names_the_prompts_that_wait_in_the_inbox(
         state = app.services.state
         assert state.ideas is not None
         step = state.ideas.ranked[0]
-        assert step.line.startswith("Label prompts (1,200 wait): with 20 labels a gain under ")
+        assert step.line.startswith("Label prompts (1,200 wait). With 20 labels a gain under ")
         assert "The queue of the inbox has the prompts most like them first." in step.detail
 
 
@@ -616,7 +620,7 @@ def test_an_edit_that_raises_coverage_nowhere_is_not_offered(tmp_path: Path) -> 
 
 def test_where_nothing_is_sure_to_help_the_mistakes_are_looked_at() -> None:
     idea = mistake_step(3, "Nothing likely: 9 edits tried")
-    assert idea.line == "Look at a mistake, and what would fix it: no edit is sure to help yet"
+    assert idea.line == "Look at a mistake: no edit is sure to help yet"
     assert idea.detail.startswith("Nothing likely: 9 edits tried. For each mistake (3 now)")
 
 

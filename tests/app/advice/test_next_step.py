@@ -42,18 +42,21 @@ def step(evaluation: Evaluation, code: Code = Code.UNCHANGED, **known: Any) -> I
 
 EDITED = {"is_best": False}
 CASES: list[tuple[dict[str, Any], str]] = [
-    ({"limits": "too long"}, "Bring the definition within the limits: too long"),
-    ({"proven": "by 0.04 on tests"}, "Keep the edit that is proven better: by 0.04 on tests"),
+    ({"limits": "too long"}, "Bring the definition within the limits. Too long"),
+    (
+        {"proven": "by 0.04 on tests"},
+        "Keep the edit that is proven better. Better by 0.04 on tests",
+    ),
     (EDITED | {"is_forecast": True, "likely": True}, "Scan it: the forecast says probably better"),
     (
         EDITED | {"is_forecast": True, "likely": False},
-        "Discard the edit: the forecast says probably worse; back to #1",
+        "Discard the edit: the forecast says probably worse. Back to #1",
     ),
     (EDITED | {"is_forecast": True}, "other"),
-    (EDITED | {"code": Code.WORSE}, "Discard the edit: worse, more than chance; back to #1"),
+    (EDITED | {"code": Code.WORSE}, "Discard the edit: worse, more than chance. Back to #1"),
     (
         EDITED | {"code": Code.BETTER, "is_better": True, "who": "prod"},
-        "Scan it with prod: better for the engine, the guardrail decides",
+        "Scan it with prod. Better for the engine; the guardrail decides",
     ),
     (
         EDITED | {"code": Code.BETTER, "is_better": True},
@@ -65,8 +68,8 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ),
     (EDITED | {"code": Code.NOT_SURE}, "other"),
     ({"has_plateau": True}, "Look at a mistake: 5 discards in a row"),
-    ({"is_forecast": True}, "Scan it: the guardrail has not answered about this definition"),
-    ({"who": "prod"}, "Scan it with prod: the guardrail has not answered yet"),
+    ({"is_forecast": True}, "Scan it: the guardrail has not answered about it"),
+    ({"who": "prod"}, "Scan it with prod. The guardrail has not answered yet"),
     ({}, "other"),
 ]
 

@@ -129,7 +129,7 @@ def test_mistakes_are_listed_by_kind_in_pages(plain: Plain, sample: tuple[str, .
 def test_the_next_step_is_shown_and_taken(plain: Plain, sample: tuple[str, ...]) -> None:
     result = plain("next", "take 1", "y", files=sample)
     assert (result.code, result.err) == (0, "")
-    assert "\n2. Look at a mistake, and what would fix it: " in result.out
+    assert "\n2. Look at a mistake: " in result.out
     assert " broke, against the definition in the editor, on " in result.out
     assert "The edit is in the editor; Undo takes it back." in result.out
     assert "\nEdited: " in result.out

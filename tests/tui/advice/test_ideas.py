@@ -220,17 +220,38 @@ async def test_a_narrow_screen_shortens_the_keys_before_the_step(poor: Path) -> 
         start = steps.best.text[:30]
         await until(pilot, lambda: start in frame(app))
         line = next(line for line in frame(app).splitlines() if start in line)
-        assert line.rstrip().endswith("^Space y")
+        assert line.rstrip().endswith("^Space y take")
+
+
+class _Line(App[None]):
+    """Shows a line alone."""
+
+    def __init__(self, line: NextLine) -> None:
+        super().__init__()
+        self._line = line
+
+    def compose(self) -> ComposeResult:
+        yield self._line
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+async def test_a_step_in_a_row_is_its_first_sentence_and_in_two_rows_all_of_it(rows: int) -> None:
+    line, step = NextLine(), "Keep it: better than #2. Keep saves it to a file, for a comparison"
+    app = _Line(line)
+    async with app.run_test(size=(70, 3)) as pilot:
+        line.styles.height = rows
+        line.show(Ideas(Topic(), (Idea(IdeaKind.KEEP, step),)), ("^Space y take",))
+        await pilot.pause()
+        shown = [" ".join(text.split()) for text in frame(app).splitlines()[:rows]]
+        first, second = "Next Keep it: better than #2. Keep saves it to a file, for a", "comparison"
+        keys = "^Space y take"
+        whole = [first, f"{second} {keys}"]
+        assert shown == (whole if rows > 1 else [f"Next Keep it: better than #2 {keys}"])
 
 
 async def test_a_note_without_room_ends_in_an_ellipsis() -> None:
     line = NextLine()
-
-    class Host(App[None]):
-        def compose(self) -> ComposeResult:
-            yield line
-
-    app = Host()
+    app = _Line(line)
     async with app.run_test(size=(40, 3)) as pilot:
         line.show(None, (), LATER)
         await pilot.pause()
@@ -250,7 +271,7 @@ async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
         await pilot.press("y")
         await until(pilot, lambda: settled(main))
         keys = tuple(main.state.prompts.keys[:6].tolist())
-        text = "Label more prompts like these 6: with 40 labels a gain under 0.06 may be chance"
+        text = "Label more prompts like these 6. With 40 labels a gain under 0.06 may be chance"
         step = Idea(IdeaKind.LABEL, text, detail="With 40 labels …", keys=keys)
         main.services.store.publish(replace(main.state, ideas=Ideas(main.state.topic, (step,))))
         await until(pilot, lambda: text[:40] in frame(app))
@@ -354,6 +375,21 @@ async def test_an_idea_after_an_external_change_says_so(poor: Path) -> None:
         assert "had changed meanwhile" in told(app)
         main.services.session.undo()
         assert main.services.session.topic == other
+
+
+async def test_an_invalid_definition_is_brought_within_the_limits_first(sample: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        main = await ready(pilot, app)
+        main.services.ideas.pause = 0.0
+        edit(main, name="x" * 300)
+        await until(pilot, lambda: "Bring the definition within" in frame(app))
+        main.panes.show("results")
+        await pilot.press("ctrl+@", "y")
+        await until(pilot, lambda: main.panes.editor.has_focus_within)
+        main.perform("ideas")
+        await page(pilot, app)
+        await until(pilot, lambda: "name has 300 bytes" in frame(app))
 
 
 class Held(Search):
