@@ -22,6 +22,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_wrong
 from guardtui.forecast.forecaster import Forecast
+from guardtui.scanners.local.embedding import PromptVectors
 from guardtui.session.profile_scans import WithCompanions
 
 EDITED_MEANWHILE = "The definition was edited meanwhile: ask again."
@@ -135,12 +136,16 @@ class EditPreviews:
         refusal = self._workspace.prompts_refusal or _needed(taken, prompts) if taken else ""
         note = _stays_in(len(taken), refusal) if refusal else ""
         taken = frozenset() if refusal else taken
-        left = prompts
-        if taken:
-            rows = np.flatnonzero(~np.isin(prompts.keys, np.array([*taken], np.uint64)))
-            left = replace(prompts, frame=prompts.frame[rows])
+        rows = np.flatnonzero(~np.isin(prompts.keys, np.array([*taken], np.uint64)))
+        left = replace(prompts, frame=prompts.frame[rows]) if taken else prompts
         # A scanner of its own: the one of the screen keeps its prompts.
-        scanner = await asyncio.to_thread(self._engine.scanner.beside)
+        screen = self._engine.scanner
+        scanner = await asyncio.to_thread(screen.beside)
+        if screen.has(prompts):
+            known = await asyncio.to_thread(screen.prompt_vectors, prompts, lambda progress: None)
+            if known is not None:
+                vectors = PromptVectors(known.matrix.taken(rows), known.terms[rows])
+                scanner.adopt(left.keys, vectors)
         whole = self._engine.measuring
         measuring = WithCompanions(scanner, whole.companions, whole.closed)
         before = await measuring.evaluate(current, left, lambda progress: None)
