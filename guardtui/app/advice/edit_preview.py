@@ -22,6 +22,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_wrong
 from guardtui.forecast.forecaster import Forecast
+from guardtui.scanners.local.embedding import PromptVectors
 from guardtui.session.profile_scans import WithCompanions
 
 EDITED_MEANWHILE = "The definition was edited meanwhile: ask again."
@@ -135,14 +136,18 @@ class EditPreviews:
         refusal = self._workspace.prompts_refusal or _needed(taken, prompts) if taken else ""
         note = _stays_in(len(taken), refusal) if refusal else ""
         taken = frozenset() if refusal else taken
-        left = prompts
-        if taken:
-            rows = np.flatnonzero(~np.isin(prompts.keys, np.array([*taken], np.uint64)))
-            left = replace(prompts, frame=prompts.frame[rows])
+        rows = np.flatnonzero(~np.isin(prompts.keys, np.array([*taken], np.uint64)))
+        left = replace(prompts, frame=prompts.frame[rows]) if taken else prompts
         # A scanner of its own: the one of the screen keeps its prompts.
-        scanner = await asyncio.to_thread(self._engine.scanner.beside)
-        shown = self._engine.measuring
-        measuring = WithCompanions(scanner, shown.companions, shown.closed)
+        screen = self._engine.scanner
+        scanner = await asyncio.to_thread(screen.beside)
+        if screen.has(prompts):
+            known = await asyncio.to_thread(screen.prompt_vectors, prompts, lambda progress: None)
+            if known is not None:
+                vectors = PromptVectors(known.matrix.taken(rows), known.terms[rows])
+                scanner.adopt(left.keys, vectors)
+        whole = self._engine.measuring
+        measuring = WithCompanions(scanner, whole.companions, whole.closed)
         before = await measuring.evaluate(current, left, lambda progress: None)
         after = await measuring.evaluate(topic, left, lambda progress: None)
         if is_fitted(scanner.settings) and ends_the_fit(prompts, taken):
@@ -159,13 +164,16 @@ class EditPreviews:
             before = as_evaluation(forecasts[0], before)
             after = as_evaluation(forecasts[1], after)
         comparison = await asyncio.to_thread(compare, before, after)
-        state = self._store.state
-        shown = None
-        if state.evaluation is not None and state.evaluation.topic == current:
-            shown = state.evaluation.metrics.coverage
+        state, coverage = self._store.state, None
+        shown = state.evaluation
+        if shown is not None and (shown.topic, shown.settings.kind) == (
+            current,
+            before.settings.kind,
+        ):
+            coverage = shown.metrics.coverage
             if state.forecast is not None and state.forecast.rates.coverage is not None:
-                shown = state.forecast.rates.coverage.value
-        return EditPreview(current, topic, left, comparison, taken, forecasts, shown, note)
+                coverage = state.forecast.rates.coverage.value
+        return EditPreview(current, topic, left, comparison, taken, forecasts, coverage, note)
 
     async def take(self, preview: EditPreview) -> None:
         """Put the edit into the editor, and take its prompts out of their file, in one step."""

@@ -88,10 +88,11 @@ class MistakeAdvice:
                 "ones expect less."
             )
         shown = [one.preview.comparison for one in self.measured]
+        none = "None" if len(known.found) <= _MEASURED else f"None of the best {_MEASURED}"
         if any(one.fixes > one.regressions for one in shown):
-            return f"{count}. None raises coverage, but some fix more than they break."
+            return f"{count}. {none} raises coverage, but some fix more than they break."
         return (
-            f"{count}, and none raises coverage: each breaks as much as it fixes, or more. Leaving "
+            f"{count}. {none} raises coverage: each breaks as much as it fixes, or more. Leaving "
             "this mistake may be better."
         )
 
