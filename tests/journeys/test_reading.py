@@ -77,7 +77,7 @@ async def test_regressions_are_found_from_the_definition(author: Author) -> None
         .is_told("No regressions")
         .writes(OFF_TOPIC)
         .does("to_regression(1)")
-        .sees("history  engine: #0 ✓")
+        .sees("engine: #0 ✓")
         .shows("regressions")
         .sees("✗ broke")
         .shows("fixes")
