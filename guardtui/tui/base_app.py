@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 _MARGIN = 4
 """Cells at both sides of a message."""
 
+_FRAMED = 36
+"""Lines from which on the second line of the main screen is always a frame."""
+
 _UNTIL_A_KEY = 24 * 3600.0
 """Seconds for which an error stays when no key is pressed."""
 
@@ -174,13 +177,20 @@ class BaseApp(AppDownloads):
         logged = LoggedMessage(display_text(message, newlines=True), severity, display_text(title))
         self.said.add(logged)
         more = f"… ({first_key('recent_messages', keymap_of(self))} shows all)"
-        shown = shortened(logged.line, self.size.width - _MARGIN, more)
+        # A second line covers a frame, but on a small screen or a page what must be read.
+        rows = 1 if severity != "error" and self._is_full else 2
+        shown = shortened(logged.line, self.size.width - _MARGIN, rows, more)
         lasting = reading_time(shown)
         forget_notifications(self, keep_errors=severity != "error")
         if severity == "error":
             self._error_read_at = monotonic() + lasting
             timeout = _UNTIL_A_KEY
         super().notify(shown, severity=severity, timeout=max(timeout or 0, lasting), markup=False)
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether the second line of the screen must be read."""
+        return len(self.screen_stack) > 1 or self.size.height < _FRAMED
 
     def _must_wait(self, event: Key | Paste) -> bool:
         must_wait: Callable[[Key | Paste], bool] | None = getattr(self.screen, "must_wait", None)

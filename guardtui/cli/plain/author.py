@@ -19,8 +19,8 @@ ANSWERS = {"y": "y", "yes": "y", "n": "n", "no": "n"}
 """Words that answer a question, and the key of each."""
 
 ANSWERING = (
-    "The line after a question answers it, often with y or n. Through a pipe, another line changes "
-    "nothing and is run as a command."
+    "The line after a question answers it, often with y or n. Another line changes nothing and is "
+    "run as a command."
 )
 
 _UNANSWERED = "Not answered: nothing is changed."
@@ -31,8 +31,7 @@ _NOTHING_SENT = "Cancel, nothing is sent"
 class PlainAuthor:
     """Reads lines from standard input and writes text without control characters.
 
-    An answer that is not understood is asked for again on a terminal. From a pipe it declines, and
-    is read again as the next command.
+    A line that does not answer a question declines, and is read again as the next command.
     """
 
     def __init__(self) -> None:
@@ -101,21 +100,16 @@ class PlainAuthor:
         """Ask for one of the keys, each with its meaning; None without an answer."""
         self.say("\n".join([text, *(f"{key}: {label}" for key, label in answers)]))
         keys = [key for key, _ in answers]
-        while True:
-            try:
-                line = self.read()
-            except (EOFError, KeyboardInterrupt) as end:
-                self.is_interrupted = isinstance(end, KeyboardInterrupt)
-                self.say(_UNANSWERED)
-                return None
+        try:
+            line = self.read()
             word = ANSWERS.get(line.lower(), line.lower())
             if word in keys:
                 return word
-            if not self.is_typing:
-                self._unread = line
-                self.say(_UNANSWERED)
-                return None
-            self.say(f"Answer {', '.join(keys[:-1])} or {keys[-1]}.")
+            self._unread = line
+        except (EOFError, KeyboardInterrupt) as end:
+            self.is_interrupted = isinstance(end, KeyboardInterrupt)
+        self.say(_UNANSWERED)
+        return None
 
     def agrees(self, text: str, yes: str, no: str) -> bool | None:
         """Ask a question that is answered by y or n; None without an answer."""

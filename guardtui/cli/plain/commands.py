@@ -196,7 +196,7 @@ class PlainCommands:
         self._author.say(ideas_text(await self._services.ideas.current()))
 
     async def take(self, rest: str) -> None:
-        """Take one of them, or one that corrects a listed row; the best by default."""
+        """Take one of them, or one that corrects a listed row; by default the first it can."""
         if rest.startswith("#"):
             row, _, place = rest[1:].partition(" ")
             advice = await self._advice(row)
@@ -212,16 +212,15 @@ class PlainCommands:
         if not ideas.ranked:
             self._author.say(f"{ideas.note}.")
             return
-        number = _number(rest or "1", len(ideas.ranked), "take", "next lists the steps")
-        idea = ideas.ranked[number - 1]
+        highest, best = len(ideas.ranked), ideas.ranked[0]
+        if rest:
+            idea = ideas.ranked[_number(rest, highest, "take", "next lists the steps") - 1]
+        else:
+            idea = next((one for one in ideas.ranked if _is_takeable(one)), best)
+        if idea is not best and not rest:
+            self._author.say(f"Step {ideas.ranked.index(idea) + 1}: {idea.line}")
         if idea.proposal is not None:
             await self._take(idea.proposal.topic)
-        elif idea.kind is IdeaKind.CHECK:
-            self._services.scans.check_flips()
-            await self._scanned()
-        elif idea.kind is IdeaKind.SCAN_MISSING:
-            self._services.scans.scan_missing()
-            await self._scanned()
         elif idea.kind in _COMMANDS:
             await _COMMANDS[idea.kind](self, "")
         else:
@@ -239,8 +238,6 @@ class PlainCommands:
         """Return the command that takes a step which is no edit."""
         workspace = self._services.workspace
         topic, prompts = workspace.topic_file.path, workspace.prompts_path
-        if idea.kind is IdeaKind.MISTAKES:
-            return "mistakes lists them, and mistakes ROW says why one is wrong"
         if idea.kind is IdeaKind.LIMITS:
             return "name, description and example N write the definition"
         if idea.kind in (IdeaKind.LABEL, IdeaKind.ADD_PROMPTS):
@@ -272,6 +269,21 @@ class PlainCommands:
         else:
             self._services.scans.scan()
         await self._scanned()
+
+    async def _check(self, _: str) -> None:
+        """Ask the guardrail about the likely changes."""
+        self._services.scans.check_flips()
+        await self._scanned()
+
+    async def _scan_missing(self, _: str) -> None:
+        """Ask the guardrail about the prompts without a verdict."""
+        self._services.scans.scan_missing()
+        await self._scanned()
+
+    async def _look_at_mistakes(self, _: str) -> None:
+        """List the mistakes, and say how one is looked at."""
+        await self.mistakes("")
+        self._author.say("mistakes ROW says why one is wrong, and what would fix it.")
 
     async def _scanned(self) -> None:
         """Wait for the end of a scan, and say what came of it."""
@@ -325,6 +337,10 @@ def _written(field: str, text: str) -> str:
     return text
 
 
+def _is_takeable(idea: Idea) -> bool:
+    return idea.proposal is not None or idea.kind in _COMMANDS
+
+
 def _number(text: str, highest: int, what: str, remedy: str) -> int:
     """Return a number from 1 to `highest`. Raises InputError."""
     if text.isdecimal() and len(text) < 9 and 0 < int(text) <= highest:
@@ -337,6 +353,9 @@ _COMMANDS: Mapping[IdeaKind, Callable[[PlainCommands, str], Awaitable[None]]] = 
     IdeaKind.KEEP: PlainCommands.keep,
     IdeaKind.DISCARD: PlainCommands.discard,
     IdeaKind.SCAN: PlainCommands.scan,
+    IdeaKind.SCAN_MISSING: PlainCommands._scan_missing,
+    IdeaKind.CHECK: PlainCommands._check,
+    IdeaKind.MISTAKES: PlainCommands._look_at_mistakes,
 }
 """The command that takes a step which is no edit."""
 

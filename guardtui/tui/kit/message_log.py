@@ -13,9 +13,6 @@ from rich.text import Text
 REMEMBERED = 50
 """Messages that can be read again."""
 
-LINES = 2
-"""Lines of the area in which messages are shown."""
-
 _SHORTEST = 4.0
 _READ_PER_SECOND = 15  # characters, at leisure
 
@@ -54,15 +51,15 @@ def reading_time(text: str) -> float:
     return max(_SHORTEST, len(text) / _READ_PER_SECOND)
 
 
-def shortened(text: str, cells: int, more: str) -> str:
-    """Return a text cut to `LINES` lines of so many cells; a cut text ends with `more`."""
+def shortened(text: str, cells: int, most: int, more: str) -> str:
+    """Return a text cut to `most` lines of so many cells; a cut text ends with `more`."""
     lines = [
         part for line in text.splitlines() for part in textwrap.wrap(line, max(20, cells)) or [""]
     ]
-    if len(lines) <= LINES:
+    if len(lines) <= most:
         return "\n".join(lines)
-    last = textwrap.shorten(" ".join(lines[LINES - 1 :]), max(20, cells), placeholder=f" {more}")
-    return "\n".join([*lines[: LINES - 1], last])
+    last = textwrap.shorten(" ".join(lines[most - 1 :]), max(20, cells), placeholder=f" {more}")
+    return "\n".join([*lines[: most - 1], last])
 
 
 def messages_text(messages: Iterable[LoggedMessage]) -> Text:

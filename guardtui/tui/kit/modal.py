@@ -10,6 +10,7 @@ from textual.binding import Binding
 from textual.screen import ModalScreen, ScreenResultType
 
 from guardtui.tui.registry.actions import LISTS, action_named, in_scope
+from guardtui.tui.textual_compat import forget_notifications
 
 
 class Modal(ModalScreen[ScreenResultType]):
@@ -45,6 +46,11 @@ class Modal(ModalScreen[ScreenResultType]):
         self._waiting = (result,)
         if self.is_active:
             self.dismiss(result)
+
+    @on(events.Mount)
+    def _clear_title(self) -> None:
+        """Remove messages about what was done before, which would cover the title."""
+        forget_notifications(self.app, keep_errors=True)
 
     @on(events.ScreenResume)
     def _dismiss_waiting(self) -> None:

@@ -216,7 +216,7 @@ class TopicsFeature:
     async def open(self) -> None:
         """Ask for a topic: a recent one, one of this folder, or another one by its path."""
         topics = await asyncio.to_thread(known_topics, Path.cwd(), self._path)
-        start = f"{self._folder}{os.sep}"
+        start = f"{Path.cwd()}{os.sep}"
         dialog = OpenTopicDialog(topics, self._opened, forget_opened, start)
         result = await self._window.show(dialog)
         if isinstance(result, str):
@@ -226,15 +226,11 @@ class TopicsFeature:
 
     async def new(self) -> None:
         """Ask for a new topic, write its files, and open it."""
-        await self._go_to(await self._window.show(NewTopicDialog(self._made, str(self._folder))))
+        await self._go_to(await self._window.show(NewTopicDialog(self._made, str(Path.cwd()))))
 
     @property
     def _path(self) -> Path:
         return self._services.workspace.topic_file.path
-
-    @property
-    def _folder(self) -> Path:
-        return self._path.absolute().parent
 
     def _opened(self, path: Path, prompts: Path | None) -> Workspace:
         return open_topic(path, prompts, self._services.workspace)

@@ -74,17 +74,11 @@ async def test_a_line_is_the_answer(ask: Ask, question: Any, line: str, answer: 
 
 
 @pytest.mark.parametrize("question", [CONFIRM, ANSWERS, PROFILES, PLAN, FLIPS])
-async def test_another_line_from_a_pipe_declines_and_is_the_next_command(
-    ask: Ask, question: Any
+@pytest.mark.parametrize("typing", [False, True])
+async def test_another_line_declines_and_is_the_next_command(
+    ask: Ask, question: Any, typing: bool
 ) -> None:
-    assert await ask(question, "show", "next") == (None, "show", "next")
-
-
-async def test_another_line_of_a_person_is_asked_again(
-    ask: Ask, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert await ask(ANSWERS, "perhaps", "", "k", typing=True) == ("keep",)
-    assert capfd.readouterr().out.count("Answer s, k or n.\n") == 2
+    assert await ask(question, "quit", "next", typing=typing) == (None, "quit", "next")
 
 
 @pytest.mark.parametrize("end", [EOFError(), KeyboardInterrupt()], ids=["end", "interrupt"])

@@ -135,6 +135,19 @@ def test_the_next_step_is_shown_and_taken(plain: Plain, sample: tuple[str, ...])
     assert "\nEdited: " in result.out
 
 
+def test_the_first_step_that_a_command_can_take_is_taken(
+    plain: Plain, sample: tuple[str, ...]
+) -> None:
+    steps = plain("next", files=sample).out.splitlines()
+    mistakes = next(line[0] for line in steps if ". Look at a mistake: " in line)
+    result = plain(f"take {mistakes}", files=sample)
+    assert (result.code, result.err) == (0, "")
+    assert "\n1. line " in result.out
+    assert "mistakes ROW says why" in result.out
+    result = plain("take", "n", files=sample)
+    assert "Take this edit?" in result.out
+
+
 def test_a_step_that_is_no_edit_names_its_command(plain: Plain) -> None:
     result = plain("take")
     assert result.code == 2
@@ -210,7 +223,7 @@ def test_help_lists_every_command(plain: Plain) -> None:
     result = plain("help", "HELP")
     assert (result.code, result.out.count("\nexport FORMAT FILE ")) == (0, 2)
     assert "\nexample N TEXT|#ROW|-  " in result.out
-    assert "Through a pipe, another line changes nothing and is run as a command." in result.out
+    assert "Another line changes nothing and is run as a command." in result.out
 
 
 @pytest.mark.parametrize(

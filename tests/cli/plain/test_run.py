@@ -223,8 +223,10 @@ def test_an_interrupt_cancels_a_scan_and_another_one_quits(
         terminal = Terminal(folder, variables, *STATIC, *FILES, "--guardrail", "airs:sandbox")
         terminal.type("scan\r")
         terminal.expect("Scan with AIRS")
-        terminal.type("perhaps\r")
-        terminal.expect("Answer y or n.")
+        terminal.type("show\r")
+        terminal.expect("Not answered: nothing is changed.")
+        terminal.type("scan\r")
+        terminal.expect("Scan with AIRS")
         terminal.type("y\r")
         terminal.expect("AIRS: scanning ")  # a line of progress
         os.write(terminal.handle, b"\x03")

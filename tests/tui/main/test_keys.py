@@ -17,7 +17,7 @@ from guardtui.scanners.base import Progress, Traffic
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.help.screen import HelpScreen
 from guardtui.tui.kit.dialogs import ConfirmDialog
-from guardtui.tui.kit.message_log import LINES, messages_text, reading_time, shortened
+from guardtui.tui.kit.message_log import messages_text, reading_time, shortened
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.settings.screen import SettingsScreen
 from tests.tui.frames_app import at_rest, make_app, write_topic
@@ -264,7 +264,7 @@ async def test_messages_lie_over_the_title_and_the_newest_replaces_the_older(
         app.notify("much too long. " * 30, title="Title")
         await until(pilot, lambda: "Title: much too long" in frame(app).splitlines()[0])
         lines = frame(app).splitlines()
-        assert "shows all)" in lines[1]
+        assert "shows all)" in lines[0]
         assert "name" in lines[2]
         assert lines[-3].startswith(" engine coverage 0.")
         await pilot.press("ctrl+@", "m")
@@ -273,17 +273,18 @@ async def test_messages_lie_over_the_title_and_the_newest_replaces_the_older(
             assert text in frame(app)
 
 
-async def test_behind_a_dialog_no_older_message_stays(tmp_path: Path) -> None:
+async def test_a_dialog_ends_messages_but_errors_and_its_own_have_one_line(tmp_path: Path) -> None:
     app = make_app(write_topic(tmp_path))
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await at_rest(pilot, main_screen(app))
-        app.notify("the first message, " * 8)
+        app.notify("the first message, " * 12)
         await until(pilot, lambda: "the first message" in frame(app).splitlines()[1])
         app.push_screen(ConfirmDialog("Really?", "Yes", "No"))
         await until(pilot, lambda: "Really?" in frame(app))
-        app.notify("the second message")
-        await until(pilot, lambda: "the second message" in frame(app).splitlines()[0])
         await until(pilot, lambda: "the first message" not in frame(app))
+        app.notify("the second message, " * 12)
+        await until(pilot, lambda: "the second message" in frame(app).splitlines()[0])
+        assert "message" not in frame(app).splitlines()[1]
 
 
 @pytest.mark.exhaustive
@@ -306,9 +307,10 @@ async def test_an_error_stays_until_a_key_after_it_could_be_read(
 
 
 def test_a_message_is_cut_at_a_word_and_names_the_key_for_the_rest() -> None:
-    assert shortened("short", 60, "…") == "short"
-    cut = shortened("word " * 100, 30, "… (more)")
-    assert len(cut.splitlines()) == LINES
+    assert shortened("short", 60, 1, "…") == "short"
+    assert len(shortened("word " * 100, 30, 1, "… (more)").splitlines()) == 1
+    cut = shortened("word " * 100, 30, 2, "… (more)")
+    assert len(cut.splitlines()) == 2
     assert all(len(line) <= 30 for line in cut.splitlines())
     assert cut.endswith("… (more)")
     assert reading_time("x" * 300) > reading_time("x" * 150) > reading_time("")

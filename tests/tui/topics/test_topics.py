@@ -75,8 +75,12 @@ async def ask(pilot: Pilot[int], app: GuardtuiApp, path: object) -> OpenTopicDia
     return dialog
 
 
-async def test_a_new_topic_for_prompts_takes_central_ones_as_examples(topic_path: Path) -> None:
-    folder = topic_path.parent
+async def test_a_new_topic_for_prompts_is_in_the_working_folder_with_central_examples(
+    topic_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "working"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     rows = [f"How long does {kind} bread bake?,true,allow" for kind in ("rye", "white", "sweet")]
     rows += ["Who sells bread?,true,allow", "Is the moon far?,false,allow"]
     (folder / "good-bread.csv").write_text("\n".join(["prompt,expected,intent", *rows]), "utf-8")

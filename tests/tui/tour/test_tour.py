@@ -51,6 +51,18 @@ async def test_the_box_never_covers_its_subject(topic_path: Path, size: tuple[in
     await drive(topic_path, run, size)
 
 
+async def test_a_low_screen_shows_the_line_that_the_third_step_describes(topic_path: Path) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        box, line = await toured(pilot, main), main.panes.next_line
+        await pilot.press("alt+right", "alt+right")
+        await until(pilot, lambda: box.step == 2 and box.region.area > 0)
+        await until(pilot, lambda: "Next  " in frame(app))
+        assert line.region in main.region
+        assert not line.region.overlaps(box.region)
+
+    await drive(topic_path, run, (80, 24))
+
+
 async def test_the_focus_stays_and_keys_go_where_they_went(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("tab")
