@@ -14,6 +14,7 @@ from guardtui.advice.folds import FOLDS, REPEATS, gain_of_choice
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Appraisal, Gain, Objective, Stopped, material_of, unchanged
 from guardtui.advice.proposals import Proposal, appraise_current, current_metrics, propose
+from guardtui.domain.figures import count_text, rate_text
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.topic import Topic
@@ -86,6 +87,39 @@ class SearchResult:
     def best(self) -> Proposal | None:
         """The first of these, or None."""
         return next(iter(self.advised), None)
+
+    @property
+    def tried(self) -> str:
+        """How many edits or definitions were measured: `69 single edits`."""
+        if self.measured > self.single_edits + 1:  # with the definition itself
+            return count_text(self.measured, "definition")
+        return count_text(max(self.measured - 1, 0), "single edit")
+
+    @property
+    def none_gains(self) -> str:
+        """Why no edit is proposed, where not even a guess is above 0."""
+        best = next(iter(self.proposals), None)
+        none = "none is worth an edit" if best is None else "none gains there"
+        return f"no edit is likely to help on new prompts: of {self.tried} {none}"
+
+    @property
+    def no_proposal(self) -> str:
+        """Why there is no proposal, with figures; not display-safe."""
+        best = next(iter(self.proposals), None)
+        if best is None and not self.single_edits:
+            return "no edits to try: no single edit brings the definition within the limits"
+        if best is not None and best.held_out is not None and best.gain.likely:
+            held = best.held_out
+            return (
+                "the best definition found is not better on the held-out prompts: coverage "
+                f"{rate_text(held.before.coverage)} → {rate_text(held.after.coverage)} there"
+            )
+        if best is None or not best.gain.is_positive:
+            return self.none_gains
+        return (
+            f"no edit is likely to help on new prompts: of {self.tried} the best is a guess; more "
+            f"labels or a scan would decide: {'; '.join(best.changes)}, {best.figures}"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,17 +93,20 @@ def with_ideas(
         if iteration.decision is Decision.DISCARD
     }
     settings = report.evaluation.settings
-    remote = settings.kind != ENGINE
+    measured = np.array_equal(report.evaluation.keys, prompts.keys)  # no label came since
+    experiment = ""
+    if settings.kind != ENGINE:
+        known = report.evaluation if measured else None
+        experiment = experiment_step(prompts, settings.guardrail.badge(), known)
     ideas = ranked_ideas(
         report.topic,
         prompts,
         result,
         None,
         discarded=discarded,
-        experiment=experiment_step(prompts, settings.guardrail.badge()) if remote else "",
+        experiment=experiment,
     )
     near = None
-    measured = np.array_equal(report.evaluation.keys, prompts.keys)  # no label came since
     if measured and needed_labels(ideas, report.evaluation) is not None:
         near = survey(engine, prompts, report.evaluation)
     ideas = with_unsure_steps(ideas, report.evaluation, near)

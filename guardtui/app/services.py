@@ -109,7 +109,7 @@ class Services:
         )
         self.refinement = Refinements(context, self.forecasting, subject)
         self.previews = EditPreviews(context, self.sync, self.forecasting, subject)
-        self.mistakes = MistakeExplanations(context, self.forecasting)
+        self.mistakes = MistakeExplanations(context, self.forecasting, self.previews)
         self.surveys = PromptSurveys(context)
         self.wordings = WordingTrials(context, self.connections, self.refinement)
         self.ideas = IdeaAdvice(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guardtui.domain.evaluation import Evaluation, should_trigger
-from guardtui.domain.figures import change_interval_text, count_text
+from guardtui.domain.figures import change_interval_text, count_text, rate_text
 from guardtui.domain.guardrail import ScannerSettings, distinct_texts
 from guardtui.domain.metrics import RATES, metrics_of
 from guardtui.domain.operating_point import is_fitted, judged_alike
@@ -262,7 +262,7 @@ def compare(
         relabelled=counts[Change.RELABELLED],
         removed=alignment.removed,
         deltas=_deltas(baseline, current, codes_before),
-        caveats=_caveats(baseline, current, counts, alignment.removed),
+        caveats=_caveats(baseline, current, counts, alignment.removed, codes_before),
         then=codes_before,
         now=current.codes,
         evaluations=(baseline, current),
@@ -404,7 +404,11 @@ def _deltas(
 
 
 def _caveats(
-    baseline: Evaluation, current: Evaluation, counts: list[int], removed: int
+    baseline: Evaluation,
+    current: Evaluation,
+    counts: list[int],
+    removed: int,
+    codes_before: NDArray[np.int8],
 ) -> tuple[str, ...]:
     shared = len(current.keys) - counts[Change.ADDED]
     if not shared and (removed or counts[Change.ADDED]):
@@ -433,7 +437,9 @@ def _caveats(
     )
     caveats += [f"{count_text(count, 'prompt')} {kind}" for count, kind in kinds if count]
     if counts[Change.ADDED] or removed or counts[Change.RELABELLED]:
+        former = metrics_of(codes_before[codes_before != ABSENT]).coverage
+        there = "" if former is None else f": there the former coverage was {rate_text(former)}"
         caveats.append(
-            f"differences of rates are of the {shared} prompts in both, with current labels"
+            f"differences of rates are of the {shared} prompts in both, with current labels{there}"
         )
     return tuple(caveats)

@@ -24,6 +24,12 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def about_text(count: int, noun: str) -> str:
+    """Return an estimated count with its noun and two digits that count: `about 1,300 calls`."""
+    rounded = round(count, 2 - len(str(count))) if count >= 100 else count
+    return f"about {count_text(rounded, noun)}"
+
+
 def rate_text(value: float | None) -> str:
     """Return a rate with three decimals, `n/a` if undefined."""
     return UNDEFINED if value is None else f"{value:.3f}"

@@ -78,26 +78,6 @@ def _closing(refinement: Refinement) -> str:
     )
 
 
-def _no_proposal(result: SearchResult) -> str:
-    """Return why there is no proposal, with figures."""
-    best = next(iter(result.proposals), None)
-    if best is None:
-        if not result.single_edits:
-            return "no edits to try: no single edit brings the definition within the limits"
-        return f"none of {result.measured} definitions measured is worth an edit"
-    if best.held_out is not None and best.gain.likely:
-        held = best.held_out
-        return (
-            f"the best definition found is not better on the held-out prompts: coverage "
-            f"{coverages(held.before, held.after)} there"
-        )
-    tried = f"no edit is likely to help on new prompts: of {result.measured} definitions"
-    if not best.gain.is_positive:
-        return f"{tried} none gains there"
-    edit = f"{'; '.join(best.changes)}, {best.figures}"
-    return f"{tried} the best is a guess; more labels or a scan would decide: {edit}"
-
-
 def _details(best: Proposal) -> Iterator[str]:
     """Yield the figures of a proposal, a line each."""
     yield f"coverage {best.gain_text} on new prompts"
@@ -126,7 +106,7 @@ def refine_document(refinement: Refinement) -> Document:
     best = result.best
     sections = [Section("Search", "search", (Paragraph(_measured(refinement)),), titled=False)]
     if best is None:
-        reason = Paragraph(("No proposal: ", Foreign(_no_proposal(result)), "."))
+        reason = Paragraph(("No proposal: ", Foreign(result.no_proposal), "."))
         sections.append(Section("No proposal", "proposal", (reason,), titled=False))
     else:
         sections = [
@@ -316,7 +296,7 @@ class RefinementData:
             no_proposal=None
             if best is not None
             else NoProposal(
-                _no_proposal(result),
+                result.no_proposal,
                 None if rejected is None else ProposalData.of(rejected, lines),
             ),
             search=SearchData(result.seconds, result.measured, result.ended)

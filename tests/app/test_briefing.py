@@ -126,6 +126,15 @@ def test_a_recorded_iteration_has_ideas_though_labels_came_since(
     assert report.ideas is not None
 
 
+def test_after_a_scan_by_a_guardrail_the_ideas_have_an_experiment() -> None:
+    scanned = replace(BEFORE, settings=airs_settings("staging"))
+    report = with_ideas(
+        compared(scanned, scanned, PROMPTS), Path("t.yaml"), None, LocalScanner("static")
+    )
+    assert "Test up to " in report.next_step
+    assert report.next_step.endswith(" calls")
+
+
 def test_a_large_set_is_not_embedded_for_ideas() -> None:
     prompts = prompt_set([f"prompt {row}" for row in range(MOST_PROMPTS + 2)])
     now = evaluated(prompts, np.zeros(len(prompts), np.bool_))

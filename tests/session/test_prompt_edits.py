@@ -353,7 +353,8 @@ def test_baseline_of_other_prompts_is_compared_on_shared_prompts(workspace: Work
         "1 prompt added",
         "1 prompt removed",
         "1 prompt relabelled",
-        "differences of rates are of the 7 prompts in both, with current labels",
+        "differences of rates are of the 7 prompts in both, with current labels: there the former "
+        "coverage was 1.000",
     )
     assert (result.regressions, result.fixes) == (0, 0)
     assert result.changes.tolist().count(Change.RELABELLED) == 1

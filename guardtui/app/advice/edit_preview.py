@@ -20,7 +20,9 @@ from guardtui.domain.metrics import RATE_TITLES
 from guardtui.domain.operating_point import LABELS_AT_LEAST, is_fitted
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import is_wrong
 from guardtui.forecast.forecaster import Forecast
+from guardtui.scanners.local.embedding import PromptVectors
 from guardtui.session.profile_scans import WithCompanions
 
 EDITED_MEANWHILE = "The definition was edited meanwhile: ask again."
@@ -35,7 +37,8 @@ class EditPreview:
 
     These are the prompts of the set without those `taken_out` because they become examples.
     `comparison` is that of the two. `forecasts` are those of the guardrail for both, or None where
-    the engine's verdicts are shown. `note` says what the author should know besides, or is "".
+    the engine's verdicts are shown. `shown` is the coverage that the screen shows of the definition
+    in the editor, on all prompts. `note` says what the author should know besides, or is "".
     """
 
     current: Topic
@@ -44,6 +47,7 @@ class EditPreview:
     comparison: Comparison
     taken_out: frozenset[int]
     forecasts: tuple[Forecast, Forecast] | None = None
+    shown: float | None = None
     note: str = ""
 
     @property
@@ -70,6 +74,17 @@ class EditPreview:
         return expected[0], expected[1]
 
     @property
+    def gain(self) -> float:
+        """Change of coverage, 0 where it is undefined."""
+        old, new = (side["coverage"] for side in self.rates)
+        return 0.0 if old is None or new is None else new - old
+
+    def sets_right(self, key: int) -> bool:
+        """Return whether the prompt of this key is no mistake of the edited definition."""
+        row = self.prompts.row_of(key)
+        return row is None or not is_wrong(self.after.codes[row : row + 1])[0]
+
+    @property
     def lines(self) -> tuple[str, ...]:
         """Sentences on what the screen will show: rates, fixes, regressions, removed prompts."""
         sides, about = self.rates, "" if self.forecasts is None else "≈"
@@ -87,7 +102,10 @@ class EditPreview:
             they, them = ("they", "them") if several else ("it", "it")
             fitted = ""
             if is_fitted(self.after.settings):
-                fitted = f", at the threshold {self.after.settings.threshold_source}"
+                fitted = f", each threshold {self.after.settings.threshold_source}"
+            first, shown = rate_text(self.rates[0]["coverage"]), rate_text(self.shown)
+            if self.shown is not None and first != shown:
+                fitted += f": so the first coverage is {first}, and {shown} with {them}"
             lines.append(
                 f"{become}: {they} would always match, so {they} leave{'' if several else 's'} the "
                 f"prompt file. These figures are without {them}{fitted}."
@@ -105,6 +123,7 @@ class EditPreviews:
         forecasting: Forecasting,
         subject: FigureSubject,
     ) -> None:
+        self._store = context.store
         self._workspace, self._engine = context.workspace, context.engine
         self._editing, self._author = context.editing, context.author
         self._sync, self._forecasting, self._subject = sync, forecasting, subject
@@ -117,14 +136,18 @@ class EditPreviews:
         refusal = self._workspace.prompts_refusal or _needed(taken, prompts) if taken else ""
         note = _stays_in(len(taken), refusal) if refusal else ""
         taken = frozenset() if refusal else taken
-        left = prompts
-        if taken:
-            rows = np.flatnonzero(~np.isin(prompts.keys, np.array([*taken], np.uint64)))
-            left = replace(prompts, frame=prompts.frame[rows])
+        rows = np.flatnonzero(~np.isin(prompts.keys, np.array([*taken], np.uint64)))
+        left = replace(prompts, frame=prompts.frame[rows]) if taken else prompts
         # A scanner of its own: the one of the screen keeps its prompts.
-        scanner = await asyncio.to_thread(self._engine.scanner.beside)
-        shown = self._engine.measuring
-        measuring = WithCompanions(scanner, shown.companions, shown.closed)
+        screen = self._engine.scanner
+        scanner = await asyncio.to_thread(screen.beside)
+        if screen.has(prompts):
+            known = await asyncio.to_thread(screen.prompt_vectors, prompts, lambda progress: None)
+            if known is not None:
+                vectors = PromptVectors(known.matrix.taken(rows), known.terms[rows])
+                scanner.adopt(left.keys, vectors)
+        whole = self._engine.measuring
+        measuring = WithCompanions(scanner, whole.companions, whole.closed)
         before = await measuring.evaluate(current, left, lambda progress: None)
         after = await measuring.evaluate(topic, left, lambda progress: None)
         if is_fitted(scanner.settings) and ends_the_fit(prompts, taken):
@@ -141,7 +164,16 @@ class EditPreviews:
             before = as_evaluation(forecasts[0], before)
             after = as_evaluation(forecasts[1], after)
         comparison = await asyncio.to_thread(compare, before, after)
-        return EditPreview(current, topic, left, comparison, taken, forecasts, note)
+        state, coverage = self._store.state, None
+        shown = state.evaluation
+        if shown is not None and (shown.topic, shown.settings.kind) == (
+            current,
+            before.settings.kind,
+        ):
+            coverage = shown.metrics.coverage
+            if state.forecast is not None and state.forecast.rates.coverage is not None:
+                coverage = state.forecast.rates.coverage.value
+        return EditPreview(current, topic, left, comparison, taken, forecasts, coverage, note)
 
     async def take(self, preview: EditPreview) -> None:
         """Put the edit into the editor, and take its prompts out of their file, in one step."""

@@ -152,7 +152,7 @@ def mistake_step(mistakes: int, note: str) -> Idea:
         "Look at a mistake: no edit is sure to help yet",
         detail=(f"{note}. " if note else "")
         + f"For each mistake ({mistakes:,} now) edits that correct it are listed, with what else "
-        "they fix and break.",
+        "they fix and break: a gain on these prompts may be chance.",
     )
 
 
@@ -264,12 +264,14 @@ class IdeaAdvice:
             return
         if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
             return  # a newer preview is on its way
-        if evaluation.is_of_a_part or not self._refinement.is_ready:
-            return  # no additional work during an embedding
+        if evaluation.is_of_a_part:
+            return  # a newer one is on its way
         if evaluation.metrics.open:
-            if new.scan is None or new.scan.progress is None:  # nor during a scan
+            if new.scan is None or new.scan.progress is None:  # not during a scan
                 self._publish(Ideas(new.topic, (), ""))
             return
+        if not self._refinement.is_ready:
+            return  # no additional work during an embedding
         self._jobs.start(self._follow(evaluation, new.prompts), group=_GROUP, exclusive=True)
 
     async def _follow(self, evaluation: Evaluation, prompts: PromptSet) -> None:

@@ -249,8 +249,8 @@ def _nothing(topic: Topic, search: SearchResult | None) -> str:
     if best is None or not (best.gain.is_positive or best.gain.likely):
         if not search.single_edits:
             return "No edits to try: bring the definition within the limits first"
-        return f"Nothing measured helps: {search.measured} definitions tried"
-    tried = f"{search.measured} definitions tried"
+        return capitalized(search.none_gains)
+    tried = f"{search.tried} tried"
     if best.gain.likely:
         return f"Nothing measured is better on the held-out prompts: {tried}"
     return f"No edit is likely to help: {tried}. {capitalized(best.gain.text)}"

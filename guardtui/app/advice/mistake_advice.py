@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from guardtui.advice.corrections import Corrections, correctable, corrections
+from guardtui.advice.corrections import Correction, Corrections, correctable, corrections
 from guardtui.advice.effects import DefinitionVerdicts
 from guardtui.advice.engine_scores import open_scores
 from guardtui.advice.forecast_verdicts import ForecastVerdicts
 from guardtui.advice.objective import Stopped
 from guardtui.advice.word_effects import strongest_words
-from guardtui.app.advice.edit_preview import EDITED_MEANWHILE
+from guardtui.app.advice.edit_preview import EDITED_MEANWHILE, EditPreview, EditPreviews
 from guardtui.app.context import Context
 from guardtui.app.scan.forecasting import Forecasting
 from guardtui.app.stoppable import run_stoppable
@@ -35,20 +36,33 @@ MOST_EDITS = 480
 MOST_FORECASTS = 60
 """Maximum number of edits that are tried by a forecast, which takes longer."""
 
+_MEASURED = 12
+"""Maximum number of corrections that are measured as their previews are."""
+
 _SHOWN = 300
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredCorrection:
+    """An edit that corrects a mistake: its text, and what its preview shows."""
+
+    change: str
+    preview: EditPreview
 
 
 @dataclass(frozen=True, eq=False)
 class MistakeAdvice:
     """Why a prompt is judged wrong, in sentences, and edits that correct it.
 
-    `settings` are those of the engine, or of the forecast, that tried the edits.
+    `settings` are those of the engine, or of the forecast, that tried the edits. The best of the
+    `corrections` are `measured`, those that raise coverage most first.
     """
 
     prompt: str
     why: str
     corrections: Corrections
     settings: ScannerSettings
+    measured: tuple[MeasuredCorrection, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -62,21 +76,23 @@ class MistakeAdvice:
                 f"By {by} it is judged rightly, so no edit can be tried there: an experiment asks "
                 "the guardrail itself."
             )
-        if not known.found:
+        if not self.measured:
             return (
                 f"None of {tried} edits of the examples corrects it, by {by}. Change the words of "
                 "the part that is nearest, check the label, or look at another mistake."
             )
         count = f"{len(known.found)} of {tried} edits correct it, by {by}"
-        if known.found[0].gain > 0:
+        if self.measured[0].preview.gain > 0:
             return (
-                f"{count}. The counts are of these prompts, on which the edits were chosen: on new "
+                f"{count}. A gain may be chance, as the edits were chosen on these prompts: on new "
                 "ones expect less."
             )
-        if any(one.fixes > one.regressions for one in known.found):
-            return f"{count}. None raises coverage, but some fix more than they break."
+        shown = [one.preview.comparison for one in self.measured]
+        none = "None" if len(known.found) <= _MEASURED else f"None of the best {_MEASURED}"
+        if any(one.fixes > one.regressions for one in shown):
+            return f"{count}. {none} raises coverage, but some fix more than they break."
         return (
-            f"{count}, and none raises coverage: each breaks as much as it fixes, or more. Leaving "
+            f"{count}. {none} raises coverage: each breaks as much as it fixes, or more. Leaving "
             "this mistake may be better."
         )
 
@@ -94,9 +110,10 @@ class _Judge:
 class MistakeExplanations:
     """Explains mistakes, and looks for edits that correct them."""
 
-    def __init__(self, context: Context, forecasting: Forecasting) -> None:
+    def __init__(self, context: Context, forecasting: Forecasting, previews: EditPreviews) -> None:
         self._store, self._engine = context.store, context.engine
         self._editing, self._forecasting = context.editing, forecasting
+        self._previews = previews
 
     async def explain(self, key: int) -> MistakeAdvice | str:
         """Return the advice on the prompt of this key, or why there is none.
@@ -129,9 +146,28 @@ class MistakeExplanations:
 
         with self._store.step("looks for edits that correct it …"):
             advice = await run_stoppable(work)
+            if advice is not None:
+                measured = await self._measured(advice.corrections.found[:_MEASURED], key)
+                advice = replace(advice, measured=measured)
         if await self._editing.finish_typing() != topic:
             return EDITED_MEANWHILE
         return advice or "This was stopped."
+
+    async def _measured(
+        self, found: Sequence[Correction], key: int
+    ) -> tuple[MeasuredCorrection, ...]:
+        """Return edits as their previews measure them, without those that then correct nothing."""
+        measured = [
+            MeasuredCorrection(one.edit.change, await self._previews.measure(one.edit.topic))
+            for one in found
+        ]
+        right = [one for one in measured if one.preview.sets_right(key)]
+
+        def order(one: MeasuredCorrection) -> tuple[float, int]:
+            comparison = one.preview.comparison
+            return -one.preview.gain, comparison.regressions - comparison.fixes
+
+        return tuple(sorted(right, key=order))
 
     async def first(self, selected: int | None) -> int | None:
         """Return the key of the mistake to look at first, or None without any.

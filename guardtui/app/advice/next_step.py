@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from guardtui.advice.judgement import Code, Judgement
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import capitalized
+from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.guardrail import REMOTE
 from guardtui.session.session import PLATEAU
 
@@ -72,6 +72,10 @@ class Case:
     first: bool = True
 
 
+def _missing(count: int) -> str:
+    return f"{count_text(count, 'prompt')} {'has' if count == 1 else 'have'}"
+
+
 def _keeps(now: Situation) -> str:
     return f"Keep saves it to {now.file}, and others are compared with it"
 
@@ -90,9 +94,7 @@ CASES: tuple[Case, ...] = (
     Case(
         IdeaKind.SCAN_MISSING,
         lambda now: now.by_guardrail and now.evaluation.metrics.missing > 0,
-        lambda now: (
-            f"Scan what is missing: {now.evaluation.metrics.missing} prompts have no verdict"
-        ),
+        lambda now: f"Scan what is missing: {_missing(now.evaluation.metrics.missing)} no verdict",
     ),
     Case(
         IdeaKind.SCAN,

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from guardtui.advice.candidates import CandidateKind
 from guardtui.advice.experiment import Ending
 from guardtui.app.advice.wording_trials import WordingTrials
 from guardtui.app.context import Context
@@ -49,6 +50,8 @@ _WHO = "Experiment"
 
 _Planned: TypeAlias = "tuple[ExperimentRecord, PromptSet, AskedGuardrail, int, Evaluation | None]"
 """An experiment in the log, its prompts, its guardrail, its limit of calls, and a known scan."""
+
+_WORDINGS = (CandidateKind.TYPED, CandidateKind.REWORD)
 
 
 class Experiments:
@@ -124,8 +127,11 @@ class Experiments:
             who = display_start(status.settings.guardrail.badge(), 40)
             return f"Go on with the experiment on {who}: {calls_text(status)}"
         who, settings = self.guardrails.planned
-        key = (state.topic, state.prompts, who, len(state.iterations))
+        key = (state.topic, state.prompts, who, len(state.iterations), self.under_way, status)
         if self._estimated[0] != key:
+            if self._has_found_nothing(state.topic, state.prompts):
+                self._estimated = key, ""
+                return ""
             known = None
             if settings is not None:
                 scans = [iteration.evaluation for iteration in self._workspace.session.iterations]
@@ -157,6 +163,17 @@ class Experiments:
             if same and not found.ending and (of_any or self.guardrails.made(found)):
                 return found
         return None
+
+    def _has_found_nothing(self, topic: Topic, prompts: PromptSet) -> bool:
+        """Return whether this guardrail has shown that none of the engine's edits is better."""
+        return any(
+            made.topic == topic
+            and made.prompt_set == prompts.fingerprint
+            and made.ending in (Ending.NOT_BETTER.name, Ending.HOPELESS.name)
+            and not any(details.get("kind") in _WORDINGS for _, details in made.candidates)
+            and self.guardrails.made(made)
+            for made in self._log.experiments()
+        )
 
     # --- actions of the author ------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from guardtui.cli.diagnostics import Exit, InputError, warn
 from guardtui.cli.plain.author import ANSWERING, ANSWERS, PlainAuthor
 from guardtui.cli.plain.texts import KINDS, NOTHING, PAGE, Mistakes, figures_text, ideas_text
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import change_text
 from guardtui.domain.text import did_you_mean, display_start, display_text
 from guardtui.domain.topic import (
     EXAMPLES_AT_MOST,
@@ -172,10 +172,11 @@ class PlainCommands:
         if advice is None:
             return
         self._author.say(f"{advice.why}\n{advice.outcome}")
-        found = advice.corrections.found[:_CORRECTIONS]
+        found = advice.measured[:_CORRECTIONS]
         for place, one in enumerate(found, 1):
-            counts = f"{count_text(one.fixes, 'fix', 'fixes')}, {one.regressions} broke"
-            self._author.say(f"{place}. {one.edit.change}: {counts}")
+            shown = one.preview.comparison
+            counts = f"{change_text(one.preview.gain)}, {shown.fixes} fixed, "
+            self._author.say(f"{place}. {one.change}: {counts}{shown.regressions} broke")
         if found:
             self._author.say(f"take #{number} N takes one, the first by default.")
 
@@ -199,11 +200,11 @@ class PlainCommands:
         if rest.startswith("#"):
             row, _, place = rest[1:].partition(" ")
             advice = await self._advice(row)
-            edits = () if advice is None else advice.corrections.found[:_CORRECTIONS]
+            edits = () if advice is None else advice.measured[:_CORRECTIONS]
             if edits:
                 remedy = f"mistakes {row} lists them"
                 edit = edits[_number(place or "1", len(edits), "take", remedy) - 1]
-                await self._take(edit.edit.topic)
+                await self._take(edit.preview.topic)
             elif advice is not None:
                 self._author.say(advice.outcome)
             return

@@ -23,7 +23,7 @@ from guardtui.app.services import Services
 from guardtui.app.state import AppState
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import capitalized, count_text, rate_text
-from guardtui.domain.text import display_start
+from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
 from guardtui.tui.advice.edit_list import EditList
 from guardtui.tui.advice.edit_preview import preview_edit
@@ -372,6 +372,12 @@ class IdeaFeature:
         result = await self._run(dialog)
         if result is not None:
             await self._advice.use(measure, result)
+            if result.best is None:
+                self._window.notify(
+                    f"The search found nothing to propose: {display_text(result.no_proposal)}. The "
+                    "gain shown while it ran was on the prompts that chose the edits.",
+                    seconds=READING_TIME,
+                )
 
     # --- wordings -------------------------------------------------------------------------
 

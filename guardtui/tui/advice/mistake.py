@@ -6,14 +6,12 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
-from guardtui.advice.corrections import Correction
-from guardtui.app.advice.mistake_advice import MistakeAdvice
+from guardtui.app.advice.mistake_advice import MeasuredCorrection, MistakeAdvice
 from guardtui.app.problems import READING_TIME
 from guardtui.app.services import Services
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.figures import change_text, count_text, rate_text
-from guardtui.domain.text import display_start
-from guardtui.domain.topic import Topic
+from guardtui.domain.figures import change_text
+from guardtui.domain.text import display_start, display_text
 from guardtui.tui.advice.edit_list import EditList
 from guardtui.tui.advice.edit_preview import preview_edit
 from guardtui.tui.editor.definition_diff import difference_text
@@ -24,7 +22,7 @@ _LISTED = 6
 _SHOWN = 200
 
 
-class MistakePage(EditList[Correction]):
+class MistakePage(EditList[MeasuredCorrection]):
     """Returns the edit to preview, or None."""
 
     TITLE_TEXT = "Why, and what would fix it"
@@ -32,29 +30,24 @@ class MistakePage(EditList[Correction]):
 
     help_pane = "mistake"
 
-    def __init__(self, current: Topic, advice: MistakeAdvice) -> None:
-        listed = advice.corrections.found[:_LISTED]
+    def __init__(self, advice: MistakeAdvice) -> None:
+        listed = advice.measured[:_LISTED]
         notes = [f"“{display_start(advice.prompt, _SHOWN)}”", advice.why, advice.outcome]
         super().__init__([(edit, correction_line(edit)) for edit in listed], notes)
-        self._current = current
 
     def described(self, index: int) -> Text:
-        found = self._edits[index][0]
-        text = Text(
-            f"Coverage on these prompts {rate_text(found.before.coverage)} → "
-            f"{rate_text(found.after.coverage)}, "
-            f"{count_text(found.fixes, 'fix', 'fixes')}, "
-            f"{count_text(found.regressions, 'regression')}.\n\n"
-        )
-        return text.append_text(difference_text(self._current, found.edit.topic))
+        preview = self._edits[index][0].preview
+        text = Text("\n".join([*map(display_text, preview.lines[:2]), "", ""]))
+        return text.append_text(difference_text(preview.current, preview.topic))
 
 
-def correction_line(found: Correction) -> Text:
+def correction_line(found: MeasuredCorrection) -> Text:
     """Return an edit in one line: its change of coverage, fixes and regressions, and its text."""
-    style = "bold $text-success" if found.gain > 0 else "bold"
-    line = Text().append(f"{change_text(found.gain)}  ", style)
-    line.append(f"✓{found.fixes:<3} ✗{found.regressions:<3} ", "$text-muted")
-    return line.append(found.edit.change)
+    gain, comparison = found.preview.gain, found.preview.comparison
+    style = "bold $text-success" if gain > 0 else "bold"
+    line = Text().append(f"{change_text(gain)}  ", style)
+    line.append(f"✓{comparison.fixes:<3} ✗{comparison.regressions:<3} ", "$text-muted")
+    return line.append(found.change)
 
 
 class MistakeFeature:
@@ -88,6 +81,8 @@ class MistakeFeature:
             self._window.notify(advice)
             return
         while True:
-            found = await self._window.show(MistakePage(self._services.session.topic, advice))
-            if found is None or await preview_edit(self._services, self._window, found.edit.topic):
+            found = await self._window.show(MistakePage(advice))
+            if found is None or await preview_edit(
+                self._services, self._window, found.preview.topic
+            ):
                 return

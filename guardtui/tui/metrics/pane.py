@@ -232,7 +232,7 @@ def pane_text(shown: Dashboard | None, width: int) -> Text:
         _coverage(shown, rates["coverage"]),
         _sides(shown, rates),
         _mistakes(shown),
-        changes_text(shown),
+        _changes(shown, width),
         judgement_text(shown),
         _history(shown, width),
     )
@@ -307,6 +307,16 @@ def changes_text(shown: Dashboard) -> Text:
     pin = " (pinned)" if shown.state.pinned is not None else ""
     line = counts_text(shown, comparison)
     return line.append(f", against #{shown.baseline}{pin}", "$text-muted")
+
+
+def _changes(shown: Dashboard, width: int) -> Text:
+    """Return the changes, with the baseline's coverage without prompts that were removed since."""
+    line, comparison = changes_text(shown), shown.state.comparison
+    if comparison is None or not comparison.removed or shown.state.forecast is not None:
+        return line
+    former = rate_text(comparison.coverage_before)
+    note = Text(f" ({former} without {comparison.removed} removed)", "$text-muted")
+    return line.append_text(note) if line.cell_len + note.cell_len <= width else line
 
 
 def counts_text(shown: Dashboard, comparison: Comparison) -> Text:

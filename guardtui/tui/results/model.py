@@ -161,7 +161,8 @@ class Results:
         verdicts = self.evaluation.verdicts
         if np.isnan(verdicts.score).all():
             empty.add("score")
-        if (verdicts.matched < 0).all() and not verdicts.stopped_by:
+        topic, stopped_by = self.evaluation.topic, verdicts.stopped_by.values()
+        if (verdicts.matched < 0).all() and not any(only_others(topic, by) for by in stopped_by):
             empty.add("matched")
         if self.prompts.category_column is None:
             empty.add("category")

@@ -123,7 +123,8 @@ def test_a_model_that_was_not_asked_is_the_last_step(tmp_path: Path) -> None:
     alone = steps_of(bench, result(bench.topic), model="m")
     assert alone.best is not None
     assert alone.best.text == (
-        "Ask m for wordings: 1 call. Nothing measured helps: 10 definitions tried"
+        "Ask m for wordings: 1 call. No edit is likely to help on new prompts: of 9 single edits "
+        "none is worth an edit"
     )
 
 
@@ -145,7 +146,7 @@ def test_of_unproven_edits_the_best_is_offered_as_a_guess(tmp_path: Path) -> Non
     assert found.ranked[0].line == "Drop example 3  for the engine: best guess +0.030"
     worse = proposal(bench.topic, -0.06)
     assert steps_of(bench, result(bench.topic, worse)).note == (
-        "Nothing measured helps: 10 definitions tried"
+        "No edit is likely to help on new prompts: of 9 single edits none gains there"
     )
 
 
@@ -155,10 +156,10 @@ def test_edits_that_held_out_prompts_deny_are_not_offered(tmp_path: Path) -> Non
     same = HeldOut(unsure.before, unsure.before)
     sure = replace(proposal(bench.topic, 0.02), held_out=same)
     assert steps_of(bench, result(bench.topic, sure)).note == (
-        "Nothing measured is better on the held-out prompts: 10 definitions tried"
+        "Nothing measured is better on the held-out prompts: 9 single edits tried"
     )
     assert steps_of(bench, result(bench.topic)).note == (
-        "Nothing measured helps: 10 definitions tried"
+        "No edit is likely to help on new prompts: of 9 single edits none is worth an edit"
     )
     assert (
         "bring the definition within the limits"
@@ -618,11 +619,9 @@ def test_an_edit_that_raises_coverage_nowhere_is_not_offered(tmp_path: Path) -> 
 
 
 def test_where_nothing_is_sure_to_help_the_mistakes_are_looked_at() -> None:
-    idea = mistake_step(3, "Nothing measured helps: 9 definitions tried")
+    idea = mistake_step(3, "Nothing likely: 9 edits tried")
     assert idea.line == "Look at a mistake: no edit is sure to help yet"
-    assert idea.detail.startswith(
-        "Nothing measured helps: 9 definitions tried. For each mistake (3 now)"
-    )
+    assert idea.detail.startswith("Nothing likely: 9 edits tried. For each mistake (3 now)")
 
 
 def test_so_many_labels_do_halve_the_error_of_a_gain(tmp_path: Path) -> None:

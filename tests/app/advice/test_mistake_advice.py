@@ -6,11 +6,14 @@ import asyncio
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+import pytest
 
 from guardtui.app.advice.edit_preview import EDITED_MEANWHILE
 from guardtui.app.advice.mistake_advice import MistakeAdvice, why_wrong
+from guardtui.domain.comparison import codes_for, whole_coverage
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_wrong
 from guardtui.scanners.local.explanation import Contribution
@@ -46,11 +49,35 @@ async def test_each_mistake_has_a_reason_and_edits_that_do_what_they_say(tmp_pat
         assert "needed" in advice.why
         found = advice.corrections.found
         assert f"{len(found)} of {advice.corrections.tried} edits correct it" in advice.outcome
-        preview = await app.services.previews.measure(found[0].edit.topic)
-        shown = preview.comparison
-        assert (shown.fixes, shown.regressions) == (found[0].fixes, found[0].regressions)
-        kept = preview.prompts.row_of(int(state.prompts.keys[row]))
-        assert kept is None or not is_wrong(preview.after.codes[kept : kept + 1])[0]
+        assert advice.measured
+        assert all(one.preview.sets_right(int(state.prompts.keys[row])) for one in advice.measured)
+
+
+@pytest.mark.parametrize("threshold", ["fitted", "built-in"])
+async def test_an_edit_has_the_same_figures_in_the_list_in_its_preview_and_once_it_is_taken(
+    tmp_path: Path, threshold: Literal["fitted", "built-in"]
+) -> None:
+    async with Loop(written(tmp_path, each=4), threshold=threshold) as app:
+        row, *_ = await wrong_rows(app)
+        app.author.answers = [True]  # kept anyway
+        await app.services.decisions.keep()
+        await app.jobs.finished()
+        advice = await advised(app, row)
+        assert isinstance(advice, MistakeAdvice)
+        listed = next(one.preview for one in advice.measured if one.preview.taken_out)
+        preview = await app.services.previews.measure(listed.topic)
+        assert (preview.rates, preview.lines) == (listed.rates, listed.lines)
+        await app.services.previews.take(preview)
+        await app.jobs.finished()
+        state = app.services.state
+        assert state.evaluation is not None
+        assert state.comparison is not None
+        for side, shown in zip(listed.rates, state.comparison.evaluations, strict=True):
+            codes = codes_for(shown, state.prompts.keys, state.prompts.expected)
+            assert side["coverage"] == whole_coverage(codes)
+        assert state.comparison.deltas["coverage"] == pytest.approx(listed.gain)
+        counts = listed.comparison.fixes, listed.comparison.regressions
+        assert counts == (state.comparison.fixes, state.comparison.regressions)
 
 
 async def test_a_prompt_that_is_judged_rightly_is_no_mistake(tmp_path: Path) -> None:

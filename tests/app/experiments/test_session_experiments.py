@@ -21,6 +21,7 @@ from guardtui.app.experiments.status import ExperimentPlan
 from guardtui.app.ports import ChooseAnswer, Confirm
 from guardtui.app.scan.record import record
 from guardtui.domain.evaluation import Evaluation
+from guardtui.domain.figures import about_text
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -137,6 +138,23 @@ async def test_nothing_is_offered_where_nothing_is_better(tmp_path: Path) -> Non
         assert not loop.services.experiments.found_better
         assert not await loop.services.experiments.keep()
         assert loop.author.messages[-1] == "No edit is shown to be better."
+        assert loop.services.experiments.next_step.startswith("Test up to"), "the engine's edits"
+
+
+async def test_edits_that_the_guardrail_has_tested_in_vain_are_not_the_next_step(
+    tmp_path: Path,
+) -> None:
+    async with session(tmp_path, WordingRequest(), 5000, answer=unmoved) as (loop, _):
+        experiments = loop.services.experiments
+        assert experiments.next_step.startswith("Test up to")
+        experiments.begin()
+        await loop.settle()
+        assert "nothing is to be kept" in loop.author.messages[-1]
+        assert experiments.next_step == ""
+        other = loop.state.topic.model_copy(update={"description": "Other words"})
+        loop.services.editing.replace(other)
+        await loop.settle()
+        assert experiments.next_step.startswith("Test up to")
 
 
 @pytest.mark.parametrize("answers", [(), (WORDINGS,), (WORDINGS, None)])
@@ -344,7 +362,7 @@ async def test_the_next_step_names_guardrail_and_calls_without_a_request(tmp_pat
             state.topic,
             (Candidate(state.topic, CandidateKind.COMPLETE, ""),) * EDITS,
         )
-        calls = f"about {design.calls(None).expected:,} calls"  # as the plan of so many says
+        calls = about_text(design.calls(None).expected, "call")  # as the plan of so many says
         step = loop.services.experiments.next_step
         assert step == f"Test up to {EDITS} edits on prod: {calls}"
         fake.planned = "a test profile of AIRS", None  # the author chooses it first

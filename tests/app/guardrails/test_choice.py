@@ -157,7 +157,7 @@ def test_a_judge_takes_the_key_that_was_typed_or_the_variable(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("choice", "key", "problem"),
     [
-        (unnamed("judge"), "", "model: write URL#NAME"),
+        (unnamed("judge"), "", "model: write its URL, # and its name"),
         (unnamed("judge", model="http://elsewhere.example#m"), "", "http://"),
         (unnamed("judge", model=MODEL, template="/nonexistent.txt"), "", "/nonexistent.txt"),
         (JUDGE, "two words", "holds a blank"),

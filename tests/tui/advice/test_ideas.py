@@ -20,6 +20,7 @@ from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.domain.topic import Topic
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
+from guardtui.tui.advice import ideas as ideas_page
 from guardtui.tui.advice.edit_preview import EditPreviewPage
 from guardtui.tui.advice.ideas import LATER, IdeasPage
 from guardtui.tui.advice.running import RunningDialog
@@ -376,6 +377,21 @@ async def test_an_idea_after_an_external_change_says_so(poor: Path) -> None:
         assert main.services.session.topic == other
 
 
+async def test_an_invalid_definition_is_brought_within_the_limits_first(sample: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        main = await ready(pilot, app)
+        main.services.ideas.pause = 0.0
+        edit(main, name="x" * 300)
+        await until(pilot, lambda: "Bring the definition within" in frame(app))
+        main.panes.show("results")
+        await pilot.press("ctrl+@", "y")
+        await until(pilot, lambda: main.panes.editor.has_focus_within)
+        main.perform("ideas")
+        await page(pilot, app)
+        await until(pilot, lambda: "name has 300 bytes" in frame(app))
+
+
 class Held(Search):
     """A search that waits before it begins."""
 
@@ -426,6 +442,29 @@ async def test_a_search_is_ended_and_its_best_joins_the_ideas(
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is main)
         assert main.services.session.topic == before  # nothing is applied by itself
+
+
+class Fruitless(Search):
+    """A search that proposes nothing."""
+
+    def run(self) -> SearchResult | None:
+        found = super().run()
+        return None if found is None else replace(found, proposals=())
+
+
+async def test_a_search_that_proposes_nothing_says_why(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        main.perform("ideas")
+        await page(pilot, app)
+        monkeypatch.setattr(refinement, "Search", Fruitless)
+        monkeypatch.setattr(ideas_page, "BUDGET", 0.5)
+        await pilot.press("s")
+        await until(pilot, lambda: "The search found nothing to propose: no edit" in told(app))
+        assert "was on the prompts that chose the edits" in told(app)
 
 
 @pytest.mark.exhaustive

@@ -60,8 +60,8 @@ async def test_a_page_without_edits_names_no_key_for_them(sample: Path) -> None:
     )
     app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
     async with app.run_test(size=(120, 40)) as pilot:
-        main = await ready(pilot, app)
-        app.push_screen(MistakePage(main.services.session.topic, advice))
+        await ready(pilot, app)
+        app.push_screen(MistakePage(advice))
         await until(pilot, lambda: "None of 43 edits" in frame(app))
         assert "Enter previews" not in frame(app)
         assert "Esc closes" in frame(app)

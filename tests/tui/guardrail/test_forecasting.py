@@ -37,9 +37,9 @@ async def test_scans_are_held_against_the_forecasts_before_them(sample: Path) ->
         await pilot.pause()
         drawn = frame(app)
         assert "How well scans were predicted" in drawn
-        assert "held in 1 of 1 scan" in " ".join(drawn.replace("│", " ").split())
+        assert "within its interval in 1 of 1 scan" in " ".join(drawn.replace("│", " ").split())
         assert "[b]prod[/INST]␛" in drawn
-        assert re.search(r"#2 += [01]\.\d{3} \[", drawn)
+        assert re.search(r"#2 += [01]\.\d{3} \(", drawn)
         assert "0.9 to 1.0" in drawn
 
 

@@ -91,7 +91,7 @@ async def test_the_screen_says_that_it_is_a_sample(
         for name in ("accuracy", "precision", "F1"):
             assert re.search(rf"{name} .*of the sample", page), page
         line = next(one for one in page.splitlines() if one.startswith("TNR"))
-        assert "–" in line
+        assert " to " in line
         assert "of the sample" not in line
 
     await play(folder, run, size)

@@ -214,6 +214,25 @@ def test_six_lines_say_what_an_edit_did(intent: Intent) -> None:
     assert all(len(line) <= 56 for line in lines)
 
 
+def test_where_prompts_left_the_set_the_former_coverage_without_them_is_said() -> None:
+    before, after = evaluated(50, 50, wrong=10), evaluated(50, 50)
+    kept = np.arange(100) >= 5  # five of the wrong ones became examples
+    verdicts = after.verdicts
+    left = replace(
+        after,
+        prompt_set="fewer",
+        keys=after.keys[kept],
+        expected=after.expected[kept],
+        verdicts=Verdicts(verdicts.triggered[kept], verdicts.score[kept], verdicts.matched[kept]),
+    )
+    shown = dashboard(left, before)
+    lines = lines_of(shown)
+    assert lines[0].startswith("coverage 1.000 ▲ +0.111")
+    assert lines[3] == "5 fixed · 0 broke, against #0 (0.889 without 5 removed)"
+    assert "there the former coverage was 0.889" in page_text(shown).plain
+    assert lines_of(shown, 40)[3] == "5 fixed · 0 broke, against #0"
+
+
 @pytest.mark.parametrize("intent", Intent)
 @pytest.mark.parametrize("belongs", [True, False])
 def test_missed_and_wrongly_stopped_are_what_the_guardrail_did_wrong(

@@ -175,7 +175,7 @@ async def test_negatives_that_are_all_far_away_are_a_finding(tmp_path: Path) -> 
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await check_page(pilot, app)
         shown = " ".join(frame(app).replace("│", " ").split())
-        assert "no near misses: none of 2 negatives" in shown
+        assert "no near misses: none of 2 prompts that do not belong" in shown
         assert "TNR is flattered" in shown
         await pilot.press("escape")
         await chosen(pilot, app, "no near misses")

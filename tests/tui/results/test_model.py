@@ -173,6 +173,9 @@ def test_the_topic_that_stopped_a_prompt_and_open_prompts_are_shown(prompts: Pro
     ]
     matched = [cell[1][0] for cell in cells[:5]]
     assert matched == ["desc", "→ other", "→ b, [/b]", "desc", "desc"]
+    nothing = replace(verdicts, matched=np.full(COUNT, -1, np.int16), stopped_by={0: ("own",)})
+    blank = build_results(prompts, replace(now, verdicts=nothing), None, ResultsView())
+    assert "matched" not in blank.filled_columns
 
 
 def test_the_next_regression_goes_round(prompts: PromptSet) -> None:

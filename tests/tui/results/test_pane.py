@@ -64,6 +64,22 @@ async def test_escape_goes_back_step_by_step(topic_path: Path) -> None:
     await on_all(topic_path, run)
 
 
+async def test_a_selected_prompt_that_a_category_hides_is_selected_again_afterwards(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        table = main.panes.results.table
+        await pilot.press("down", "down")
+        selected = table.cursor_row_id
+        assert {selected} == keys_of(main, 2)
+        await pilot.press("c")
+        await until(pilot, lambda: table.cursor_row_id != selected)
+        await pilot.press("escape")
+        await until(pilot, lambda: table.cursor_row_id == selected)
+
+    await on_all(topic_path, run)
+
+
 async def test_one_prompt_is_relabelled_and_removed_at_once(topic_path: Path, edits: Edits) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await pilot.press("t", "down", "x", "d", "u")

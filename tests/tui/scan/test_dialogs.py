@@ -248,7 +248,7 @@ def line(width: int = 120, *, done: int = 40, total: int = 100, **traffic: Any) 
 
 def test_the_line_shows_progress_and_rate() -> None:
     shown = line(rate=5.0, in_flight=4, retries=2, refused=3, known=7, errors=1)
-    for words in ("40/100", "5/s", "12 s left", "in flight 4", "known 7", "retries 2", "429s 3"):
+    for words in ("40/100", "5/s", "12 s left", "in flight 4", "known 7", "retries 2", "refused 3"):
         assert words in shown
     assert shown.endswith("errors 1")
     assert shown.count("█") / shown.count("░") == pytest.approx(0.4 / 0.6, rel=0.2)

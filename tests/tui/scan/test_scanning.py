@@ -87,6 +87,28 @@ async def test_verdicts_appear_while_it_runs(cloud: Cloud, topic_path: Path) -> 
 # --- what is missing -----------------------------------------------------------------------
 
 
+async def test_only_added_prompts_are_scanned_by_the_next_step(
+    cloud: Cloud, topic_path: Path
+) -> None:
+    cloud.turnstile.open()
+    async with playing(topic_path, remote(cloud)) as play:
+        await play.scan("g")
+        main, added = play.main, "May I deduct a bicycle?"
+        file = topic_path.with_suffix(".csv")
+        with file.open("a", encoding="utf-8") as rows:
+            rows.write(f'"{added}",true,block\n')
+        await main.services.sync.look()
+        await main.services.sync.look()  # the file has been written whole
+        await play.until(lambda: len(main.state.prompts) == COUNT + 1)
+        await play.until(lambda: "Scan what is missing: 1 prompt has no verdict" in play.frame)
+        await play.press("ctrl+@", "y")
+        await play.until(lambda: no_verdict(play) == [])
+        await play.ended()
+        assert cloud.times(added) == 1
+        assert [cloud.times(prompt) for prompt in PROMPTS] == [1] * COUNT
+        assert "Scan what is missing" not in play.frame
+
+
 # --- stopped, paused, cancelled ------------------------------------------------------------
 
 

@@ -68,7 +68,7 @@ async def opened(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> Thres
     main.perform("show_sweep")
     await until(
         pilot,
-        lambda: isinstance(app.screen, ThresholdDialog) and "for new prompts" in frame(app),
+        lambda: isinstance(app.screen, ThresholdDialog) and "on new prompts)" in frame(app),
     )
     return dialog(app)
 
@@ -163,7 +163,7 @@ async def test_the_best_threshold_has_its_interval_and_depends_on_floors(topic_p
         best = best_threshold(here._sweep)
         assert best is not None
         assert f"coverage {best.metrics.coverage:.3f} on these labels" in frame(app)
-        assert f"for new prompts {bracketed(best.interval)}" in frame(app)
+        assert bracketed(best.interval) in frame(app)
         await pilot.press("b")
         assert here.threshold == best.threshold
         await follows(pilot, app, main)
@@ -205,7 +205,7 @@ async def test_every_view_has_room_and_a_table(topic_path: Path, size: tuple[int
             await until(pilot, lambda text=text: text in frame(app))
             assert "0.0" in frame(app)
             assert "▲" in frame(app)
-            assert "for new prompts [" in frame(app)
+            assert "on new prompts)" in frame(app)
             assert "Enter · Esc" in frame(app)
             assert "FP 25  FN 59" in frame(app)
             if key != "1":
