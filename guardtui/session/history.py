@@ -76,6 +76,12 @@ class HistoryEntry:
     changes: tuple[str, ...] = ()
 
     @property
+    def title(self) -> str:
+        """The name in words where it is not the number of an iteration."""
+        before, sign, number = self.name.partition("+")
+        return f"edit {number} after {before or 'the start'}" if sign else self.name
+
+    @property
     def what_changed(self) -> str:
         """The changed words, made inert, with the entry it branched off from."""
         if self.came_from is None:

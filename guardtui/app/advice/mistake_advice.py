@@ -233,11 +233,14 @@ def why_wrong(
     nearest = _part(evaluation, explanation.matched)
     if kind == ENGINE:
         score, threshold = float(verdicts.score[row]), evaluation.settings.threshold
-        least = ""
+        at, least = f"{score:.2f}", ""
         if threshold is not None:
-            needed = f" of {threshold:.2f} needed", f", where {threshold:.2f} is enough"
-            least = needed[not belongs]
-        text = f"{happened}: nearest is {nearest}, at {score:.2f}{least}."
+            digits = next(
+                (few for few in (2, 3) if f"{score:.{few}f}" != f"{threshold:.{few}f}"), 4
+            )
+            at, enough = f"{score:.{digits}f}", f"{threshold:.{digits}f}"
+            least = f" of {enough} needed" if belongs else f", where {enough} is enough"
+        text = f"{happened}: nearest is {nearest}, at {at}{least}."
     else:
         text = f"{happened}. To the engine, the nearest part is {nearest}."
     sign = -1 if belongs else 1

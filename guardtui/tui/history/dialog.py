@@ -186,7 +186,7 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
             definition_text(entry, self._current),
             [] if self._current == entry.topic else [("r", "restore", "Restore")],
             "Close",
-            title=f"Definition of {entry.name}",
+            title=f"Definition of {entry.title}",
             frame="page",
             help_pane="history",
         )
@@ -234,14 +234,14 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
 
         text = await asyncio.to_thread(work_out)
         await self.app.push_screen_wait(
-            TextPage(f"{before.name} and {after.name}", text, "comparison")
+            TextPage(f"{before.title} and {after.title}", text, "comparison")
         )
 
     def action_pin(self) -> None:
         """Make the highlighted iteration the baseline."""
         entry = self._entries[self._index()]
         if entry.iteration is None:
-            self.notify(f"{entry.name} has no verdicts, so it cannot be the baseline.")
+            self.notify(f"{entry.title} has no verdicts, so it cannot be the baseline.")
         else:
             self.dismiss((PIN, entry))
 
@@ -311,6 +311,6 @@ class HistoryFeature:
         if wanted == PIN and entry.iteration is not None:
             services.decisions.pin(entry.iteration.number)
         elif services.editing.replace(entry.topic):
-            self._window.notify(f"Restored {entry.name}; Undo restores your version.")
+            self._window.notify(f"Restored {entry.title}; Undo restores your version.")
         else:
-            self._window.notify(f"The definition is already that of {entry.name}.")
+            self._window.notify(f"The definition is already that of {entry.title}.")

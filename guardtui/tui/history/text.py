@@ -135,7 +135,7 @@ def entry_line(
         "": ("●" if marked else "", "bold"),
         "#": (entry.name, "bold"),
         "★◆": ("".join(_MARKS[mark] for mark in marks), "bold $text-success"),
-        "decision": (f"{SIGNS[entry.decision]} {entry.decision}", style),
+        "decision": (f"{SIGNS[entry.decision]} {_decision(entry)}", style),
         "✓✗": (SIGNS[entry.decision], style),
         "coverage": (_about(entry, entry.coverage), "bold"),
         ON_NEW_PROMPTS: (_interval(entry), "$text-muted"),
@@ -150,6 +150,11 @@ def entry_line(
         shown, look = cells[column.title]
         line.append(f"{shown:<{column.cells}}", look)
     return line.append(entry.what_changed)
+
+
+def _decision(entry: HistoryEntry) -> str:
+    """Return what was decided; nothing is on a definition that was measured while editing."""
+    return "measured" if entry.iteration is None else entry.decision
 
 
 def _name(settings: ScannerSettings) -> str:
@@ -193,11 +198,11 @@ def entry_details(
 
     The best entry is that of a `series`, or None.
     """
-    text = Text(entry.name, "bold")
+    text = Text(capitalized(entry.title), "bold")
     for mark in marks:
         name = series.text if series is not None and mark == "best" else mark
         text.append(f"  {_MARKS[mark]} {name}", "bold $text-success")
-    text.append(f"  {entry.decision}", _STYLES.get(entry.decision, ""))
+    text.append(f"  {_decision(entry)}", _STYLES.get(entry.decision, ""))
     text.append(f"  coverage {_about(entry, entry.coverage)} {_interval(entry)}".rstrip())
     text.append(f"  TPR {_about(entry, entry.true_positive_rate)}")
     text.append(f"  TNR {_about(entry, entry.true_negative_rate)}")
@@ -221,7 +226,7 @@ def definition_text(entry: HistoryEntry, current: Topic) -> Text:
         text.append("The first iteration:\n", "bold")
         text.append_text(difference_text(Topic(intent=entry.topic.intent), entry.topic))
     else:
-        text.append(f"Edited from {origin.name}:\n", "bold")
+        text.append(f"Edited from {origin.title}:\n", "bold")
         text.append_text(difference_text(origin.topic, entry.topic))
         if not entry.changes:
             text.append("the same definition\n", "$text-muted")
@@ -248,10 +253,10 @@ def comparison_text(
         if reason := incomparable(before, after):
             text.append(f"⚠ The rates cannot be compared: {reason}.\n", "$text-warning")
     else:
-        text.append(f"\n{capitalized(comparison.describe(before.name))}\n", "bold")
+        text.append(f"\n{capitalized(comparison.describe(before.title))}\n", "bold")
         for caveat in comparison.caveats:
             text.append(f"⚠ {caveat}\n", "$text-warning")
-    text.append(f"\nThe definition, from {before.name} to {after.name}\n", "bold")
+    text.append(f"\nThe definition, from {before.title} to {after.title}\n", "bold")
     difference = difference_text(before.topic, after.topic)
     text.append_text(difference if difference else Text("the same\n", "$text-muted"))
     if comparison is not None and after.iteration is not None:

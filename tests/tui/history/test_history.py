@@ -386,7 +386,8 @@ async def test_a_definition_measured_at_a_pause_is_in_the_history(topic_path: Pa
         await until(pilot, lambda: settled(main) and main.state.topic == first)
         await pilot.press("f4")
         await until(pilot, lambda: isinstance(app.screen, HistoryDialog) and "▲" in frame(app))
-        assert "? undecided" in frame(app)
+        assert "? measured" in frame(app)
+        assert "Edit 1 after #0  measured" in frame(app)
         assert "name changed" in frame(app)
 
     await drive(topic_path, run)
