@@ -186,7 +186,7 @@ class Services:
             evaluation,
             self.judgement(state, evaluation),
             limits=problems[0].message if problems else "",
-            proven=self.experiments.proven_text,
+            better_edit=self.experiments.better_edit,
             best=None if best is None else best.number,
             is_best=best is not None and best.evaluation.topic == state.topic,
             is_better=state.forecast is None

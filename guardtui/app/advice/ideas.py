@@ -39,7 +39,7 @@ class IdeaKind(StrEnum):
     EXPERIMENT = "test edits on the guardrail"
     WORDINGS = "ask a model for wordings"
     LIMITS = "bring the definition within the limits"
-    PROVEN = "keep the proven edit"
+    BETTER_EDIT = "keep the better edit"
     KEEP = "keep"
     DISCARD = "discard"
     SCAN = "scan"

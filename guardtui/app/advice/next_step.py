@@ -21,7 +21,7 @@ from guardtui.session.session import PLATEAU
 class Situation:
     """Where the author stands with a definition, as the screen shows it.
 
-    `limits` says which limits it violates, or "". `proven` says what an experiment has proven of it
+    `limits` says which limits it violates, or "". `better_edit` says what an experiment has shown
     and is not kept yet, or "". `best` is the number of the best kept iteration, None without one;
     `is_best` says whether the definition is that one, `is_better` whether its coverage is greater.
     `who` is the guardrail that is configured, or "". `file` is the name of the topic file.
@@ -30,7 +30,7 @@ class Situation:
     evaluation: Evaluation
     judgement: Judgement
     limits: str = ""
-    proven: str = ""
+    better_edit: str = ""
     best: int | None = None
     is_best: bool = True
     is_better: bool = False
@@ -87,9 +87,9 @@ CASES: tuple[Case, ...] = (
         lambda now: f"Bring the definition within the limits. {capitalized(now.limits)}",
     ),
     Case(
-        IdeaKind.PROVEN,
-        lambda now: bool(now.proven),
-        lambda now: f"Keep the edit that is proven better. Better {now.proven}",
+        IdeaKind.BETTER_EDIT,
+        lambda now: bool(now.better_edit),
+        lambda now: f"Keep the edit that is shown to be better: {now.better_edit}",
     ),
     Case(
         IdeaKind.SCAN_MISSING,

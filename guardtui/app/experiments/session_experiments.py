@@ -108,8 +108,8 @@ class Experiments:
         return not self.under_way and status is not None and status.best is not None
 
     @property
-    def proven_text(self) -> str:
-        """The proven edit of the current definition and its least gain, in words, or ""."""
+    def better_edit(self) -> str:
+        """The better edit of the current definition and its least gain, in words, or ""."""
         status, state = self._store.state.experiment, self._store.state
         if self.under_way or status is None or status.best is None or status.topic != state.topic:
             return ""

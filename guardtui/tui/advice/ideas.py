@@ -55,7 +55,7 @@ _ENDED = {
 _ACTIONS = {
     IdeaKind.CHECK: "check_flips",
     IdeaKind.EXPERIMENT: "experiment",
-    IdeaKind.PROVEN: "experiment",
+    IdeaKind.BETTER_EDIT: "experiment",
     IdeaKind.KEEP: "keep",
     IdeaKind.DISCARD: "discard",
     IdeaKind.SCAN: "scan",
@@ -69,7 +69,7 @@ _EXPLAINED = {
         "compared with, and saves it to the topic file.\n"
     ),
     IdeaKind.DISCARD: "Discard records the edit, and goes back to the best definition.\n",
-    IdeaKind.PROVEN: (
+    IdeaKind.BETTER_EDIT: (
         "The experiment's page lists what each edit did on the guardrail; keep there makes the "
         "best one the definition.\n"
     ),

@@ -44,8 +44,8 @@ EDITED = {"is_best": False}
 CASES: list[tuple[dict[str, Any], str]] = [
     ({"limits": "too long"}, "Bring the definition within the limits. Too long"),
     (
-        {"proven": "by 0.04 on tests"},
-        "Keep the edit that is proven better. Better by 0.04 on tests",
+        {"better_edit": "by 0.04 on tests"},
+        "Keep the edit that is shown to be better: by 0.04 on tests",
     ),
     (EDITED | {"is_forecast": True, "likely": True}, "Scan it: the forecast says probably better"),
     (
