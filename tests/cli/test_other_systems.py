@@ -101,7 +101,7 @@ LINES = """\
 check topic.yaml --prompts prompts.csv
 eval topic.yaml --prompts prompts.csv --set encoder=static --record
 export topic.yaml -o r.html
-inbox add log.txt --topic topic.yaml
+inbox add topic.yaml log.txt
 new Loans --description Loans --intent block --example one --example two
 doctor"""
 

@@ -389,7 +389,7 @@ async def test_an_invalid_definition_is_brought_within_the_limits_first(sample: 
         await until(pilot, lambda: main.panes.editor.has_focus_within)
         main.perform("ideas")
         await page(pilot, app)
-        await until(pilot, lambda: "name has 300 bytes" in frame(app))
+        await until(pilot, lambda: "Name has 300 bytes" in frame(app))
 
 
 class Held(Search):

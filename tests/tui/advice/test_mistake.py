@@ -93,7 +93,7 @@ async def test_a_prompt_that_is_judged_rightly_has_no_page(sample: Path) -> None
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
         await pilot.press("f5", "f5", "7", "slash", *"-mistake", "enter")
-        await until(pilot, lambda: "shown" in frame(app))
+        await until(pilot, lambda: "✓ rightly" in frame(app))
         main.panes.results.table.focus()
         await pilot.press("w")
         await until(pilot, lambda: any("not a mistake" in one.message for one in app.said.messages))
