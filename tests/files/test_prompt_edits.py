@@ -164,6 +164,7 @@ def test_removed_rows_come_back_at_their_places_with_all_columns(
     some = st.sets(st.integers(0, len(prompts) - 1), min_size=1, max_size=len(prompts) - 2)
     rows = data.draw(some)
     assume(0 < prompts.expected[[row not in rows for row in range(len(prompts))]].mean() < 1)
+    assume(len(set(prompts.prompts)) == len(prompts))  # equal prompts have no places of their own
     back = taken_and_restored(path, prompts, *rows)
     assert back.frame.drop("line").equals(prompts.frame.drop("line"))
 

@@ -22,6 +22,7 @@ from tests.tui.tax_app import ROWS, TOPIC
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """`tax-advice`, the sample of hundreds of prompts, and `tax`, a topic of eight."""
     freeze(monkeypatch)
+    monkeypatch.chdir(tmp_path)
     for ending in ("yaml", "csv"):
         shutil.copy(sample_folder() / f"tax-advice.{ending}", tmp_path)
     (tmp_path / "tax.yaml").write_text(TOPIC, "utf-8")

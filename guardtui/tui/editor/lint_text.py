@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 def lint_line(advice: Sequence[Advice], keys: str, cells: int) -> Text:
     """Return the first advice, the number of the others, and the keys of all, in so many cells.
 
+    Empty without advice.
+
     What to do next, and with which effect, is said by the line Next alone.
     """
+    if not advice:
+        return Text()
     first = advice[0]
     grave = first.code == NO_EFFECT
     others = f"  and {len(advice) - 1} more" if len(advice) > 1 else ""

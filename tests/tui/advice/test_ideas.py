@@ -297,7 +297,7 @@ async def test_a_gain_names_the_engine_and_is_not_shown_beside_a_scan_under_way(
         main, steps = await opened(pilot, app)
         assert steps.best is not None
         await until(pilot, lambda: "Next  " in frame(app))
-        assert "for the engine: " in next_line(app)
+        assert "for the engine: " in frame(app)
         state = main.state
         assert state.evaluation is not None
         airs = airs_settings("prod", "3")

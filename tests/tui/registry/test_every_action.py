@@ -17,6 +17,7 @@ from textual.screen import Screen
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.tui.advice.effects import EffectList
 from guardtui.tui.advice.ideas import IdeasPage
+from guardtui.tui.advice.lint_page import LintPage
 from guardtui.tui.advice.mistake import MistakePage
 from guardtui.tui.export.dialog import ExportDialog
 from guardtui.tui.guardrail.dialog import GuardrailDialog
@@ -245,7 +246,7 @@ CASES: dict[str, Case] = {
     "companions": opens(CompanionsDialog),
     "show_effects": opens(EffectList),
     "show_sweep": opens(ThresholdDialog),
-    "show_lint": opens(TextPage),
+    "show_lint": opens(LintPage),
     "show_trust": tells("No guardrail has judged anything here yet"),
     "undo": Case(lambda stage: stage.main.services.session.topic, prepare=edited),
     "redo": Case(lambda stage: stage.main.services.session.topic, prepare=undone),
