@@ -309,7 +309,8 @@ async def test_a_gain_names_the_engine_and_is_not_shown_beside_a_scan_under_way(
         )
         assert partial.metrics.open == 9
         main.services.store.publish(replace(main.state, evaluation=partial, ideas=None))
-        await until(pilot, lambda: "edits are measured once" in frame(app))
+        await until(pilot, lambda: "Scan what is missing: 9 prompts" in frame(app))
+        assert "for the engine: " not in frame(app)
 
 
 async def page(pilot: Pilot[int], app: GuardtuiApp) -> IdeasPage:
