@@ -98,7 +98,7 @@ def summary(found: Sequence[Found]) -> dict[str, float]:
         "built-in": float(np.mean([one.built_in for one in found])),
         "cross_validated": float(np.mean([one.held_out for one in found])),
         "best": float(np.mean([one.best for one in found])),
-        "shipped_near": float(np.mean([one.best - one.built_in <= NEAR for one in found])),
+        "built_in_near": float(np.mean([one.best - one.built_in <= NEAR for one in found])),
         "near": float(np.mean([one.is_near for one in found])),
     }
 
@@ -145,9 +145,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for one in sorted(found, key=lambda one: one.held_out - one.best)[:5]:
         print(f"{one.id:<40} {one.held_out:.3f} of {one.best:.3f} (built-in {one.built_in:.3f})")
     print(
-        f"{len(found)} cases: coverage {figures['built-in']:.3f} as shipped, "
+        f"{len(found)} cases: coverage {figures['built-in']:.3f} as built in, "
         f"{figures['cross_validated']:.3f} fitted and cross-validated, {figures['best']:.3f} at "
-        f"best; within .05 of the best {figures['shipped_near']:.3f} as shipped, "
+        f"best; within .05 of the best {figures['built_in_near']:.3f} as built in, "
         f"{figures['near']:.3f} fitted"
     )
     return 0

@@ -99,7 +99,11 @@ class MistakeAdvice:
 
 @dataclass(frozen=True, eq=False)
 class _Judge:
-    """What tries at most so many edits; its `order` is that of rows as examples."""
+    """Judge of edits with its limit.
+
+    `judge` gives verdicts on definitions, `settings` says whose they are, `order` has the rows in
+    the order in which they are tried as examples, and `most` limits the number of edits.
+    """
 
     judge: DefinitionVerdicts
     settings: ScannerSettings
