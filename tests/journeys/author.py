@@ -141,9 +141,11 @@ class Author(Story):
 
     @step
     async def fills(self, **fields: str) -> None:
-        """Write into the fields of a dialog, by their ids."""
+        """Go to fields of a dialog, by their ids, and write into them."""
         for name, text in fields.items():
-            self.app.screen.query_one(f"#{name.replace('_', '-')}", Input).value = text
+            field = self.app.screen.query_one(f"#{name.replace('_', '-')}", Input)
+            field.focus()
+            field.value = text
         await self._rests()
 
     @step
