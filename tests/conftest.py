@@ -53,6 +53,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(100_000, 20, 20)
 
 
+def pytest_sessionfinish() -> None:
+    """Leave nothing to the five collections with which pytest ends, seconds of each worker."""
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Numbered here, and apart: for each `tmp_path` pytest lists all folders that lie beside it.
