@@ -31,6 +31,7 @@ from guardtui.tui.advice.running import RunningDialog, search_text
 from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.main.availability import NO_PREVIEW, no_preview
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.registry.actions import action_named, first_key, menu_name
@@ -116,7 +117,7 @@ class IdeasPage(EditList[Choice]):
     """All ideas, best first."""
 
     BINDINGS = [
-        Binding("p,right", f"answer({Wish.TAKE.value!r})", "Preview it"),
+        Binding("p,right", "preview", "Preview it"),
         Binding("d,delete", f"answer({Wish.DISCARD.value!r})", "Discard it"),
         Binding("s", f"answer({Wish.SEARCH.value!r})", "Search for more"),
         Binding("w", f"answer({Wish.WORDINGS.value!r})", "Own wordings or a model's"),
@@ -124,6 +125,7 @@ class IdeasPage(EditList[Choice]):
 
     TITLE_TEXT = "Ideas"
     KEYS_TEXT = "Enter previews · d discards · s searches · w wordings · Esc"
+    KEYS_OF_A_STEP = "Enter takes it · s searches · w wordings · Esc"
     KEYS_WITHOUT_EDITS = "s searches · w wordings · Esc"
 
     help_pane = "ideas"
@@ -147,8 +149,19 @@ class IdeasPage(EditList[Choice]):
     def described(self, index: int) -> Text:
         return idea_text(self._ideas.topic, self._ideas.ranked[index])
 
+    def keys_for(self, index: int) -> str:
+        is_edit = self._ideas.ranked[index].proposal is not None
+        return self.KEYS_TEXT if is_edit else self.KEYS_OF_A_STEP
+
     def action_answer(self, wish: str) -> None:
         self.dismiss((Wish(wish), self._idea))
+
+    def action_preview(self) -> None:
+        """Preview an edit; other steps are taken by Enter only."""
+        if self._idea is not None and self._idea.proposal is None:
+            self.notify(f"{NO_PREVIEW} takes it.")
+        else:
+            self.action_answer(Wish.TAKE)
 
 
 def notes_of(ideas: Ideas) -> list[str]:
@@ -233,7 +246,7 @@ class IdeaFeature:
             "take_idea": window.action(self.take_best),
             "ideas": window.action(self.choose),
         }
-        self._line.use_actions(self.actions["ideas"], self.actions["take_idea"])
+        self._line.use_actions(self.actions["ideas"], window.action(self.preview_best))
 
     @property
     def _advice(self) -> IdeaAdvice:
@@ -278,6 +291,13 @@ class IdeaFeature:
             self._window.notify(f"{ideas.note}.")
         else:
             await self._take(ideas.best)
+
+    async def preview_best(self) -> None:
+        """Preview the edit of the line; another step is not taken by that."""
+        if refusal := no_preview(self._services.state):
+            self._window.notify(refusal)
+        else:
+            await self.take_best()
 
     async def choose(self) -> None:
         """Show the page until an idea is taken or it is closed."""
