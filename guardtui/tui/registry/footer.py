@@ -12,7 +12,7 @@ from textual.binding import Binding
 from textual.widgets import Footer
 
 from guardtui.tui.kit.inert import Static
-from guardtui.tui.registry.actions import ACTIONS, Action, binding_ids
+from guardtui.tui.registry.actions import ACTIONS, NO_KEY, Action, binding_ids
 from guardtui.tui.textual_compat import FooterKey
 
 MOST = 7
@@ -108,7 +108,9 @@ def ordered(
     entries: dict[str, FooterEntry] = {}
     for _, binding, enabled, _ in active.values():
         action = _ACTIONS.get(binding.id or "")
-        if action is None or not enabled or not (binding.show or action.name in first):
+        if action is None or not enabled or binding.key.startswith(NO_KEY):
+            continue
+        if not (binding.show or action.name in first):
             continue
         letter = binding.id != action.binding.id
         if action.name not in entries or letter:
