@@ -18,6 +18,7 @@ from guardtui.app.advice.idea_advice import IdeaAdvice
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.advice.refinement import Measure, RefinementError
 from guardtui.app.advice.wording_trials import WordingDraft
+from guardtui.app.editing.preview import LET_IT_END
 from guardtui.app.problems import READING_TIME
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
@@ -40,8 +41,9 @@ from guardtui.tui.results.model import PromptSelection
 Result = TypeVar("Result")
 
 MEASURING = "measuring edits …"
+SCANNING = "scanning: the verdicts decide what comes next"
 LABEL_HERE = "where labels teach"
-LATER = "edits are measured once the prompts are embedded and no scan is under way"
+LATER = "edits are measured once the prompts are embedded"
 
 BUDGET = 60.0
 """Maximum seconds of a search."""
@@ -236,7 +238,7 @@ def idea_text(current: Topic, idea: Idea) -> Text:
 class IdeaFeature:
     """Shows the best idea in a line and all on a page, and takes one."""
 
-    follows = ("ideas", "topic", "evaluation")
+    follows = ("ideas", "topic", "evaluation", "scan")
 
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
@@ -261,6 +263,8 @@ class IdeaFeature:
         if ideas is None:
             scanned = new.evaluation is None or not new.evaluation.metrics.open
             pending = MEASURING if scanned and self._services.refinement.is_ready else LATER
+        if _is_scanned(new):
+            pending = SCANNING
         self._line.show(ideas, self._keys, pending)
 
     @property
@@ -277,7 +281,8 @@ class IdeaFeature:
     @staticmethod
     def _current(state: AppState) -> Ideas | None:
         ideas = state.ideas
-        return ideas if ideas is not None and ideas.topic == state.topic else None
+        known = ideas is not None and ideas.topic == state.topic
+        return ideas if known and not _is_scanned(state) else None
 
     # --- the page -------------------------------------------------------------------------
 
@@ -285,7 +290,9 @@ class IdeaFeature:
         """Take the idea of the line."""
         await self._services.editing.finish_typing()
         ideas = self._current(self._services.state)
-        if ideas is None:
+        if _is_scanned(self._services.state):
+            self._window.notify(LET_IT_END)
+        elif ideas is None:
             self._window.notify("Edits of this definition are still being measured.")
         elif ideas.best is None:
             self._window.notify(f"{ideas.note}.")
@@ -423,6 +430,11 @@ class IdeaFeature:
 
         dialog = RunningDialog("Asking for wordings", "Esc continues without them", write, Text)
         await self._run(dialog)
+
+
+def _is_scanned(state: AppState) -> bool:
+    """Return whether a scan is under way, whose verdicts decide what comes next."""
+    return state.scan is not None and state.scan.progress is not None
 
 
 def searched(

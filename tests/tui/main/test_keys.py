@@ -104,6 +104,12 @@ async def test_keys_of_a_scan_come_first_and_name_how_to_resume_it(
         await until(pilot, lambda: footer(main)[:2] == ["Pause", "Stop"])
         assert not {"Scan", "Keep", "Discard"} & set(footer(main))
         assert "▶ scanning" in frame(app)
+        await until(pilot, lambda: "scanning: the verdicts decide" in frame(app))
+        await pilot.press("ctrl+@")  # below the menu too
+        await until(pilot, lambda: app.screen is not main)
+        assert not {"Scan", "Keep", "Discard"} & set(footer(main))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is main)
         store.show_scan(ScanStatus("scans", Progress("scans", 3, 14), replace(traffic, held=True)))
         await until(pilot, lambda: "⏸ scan paused" in frame(app))
         monkeypatch.setattr(scans, "under_way", False)
