@@ -129,7 +129,7 @@ def test_mistakes_are_listed_by_kind_in_pages(plain: Plain, sample: tuple[str, .
 def test_the_next_step_is_shown_and_taken(plain: Plain, sample: tuple[str, ...]) -> None:
     result = plain("next", "take 1", "y", files=sample)
     assert (result.code, result.err) == (0, "")
-    assert "\n2. Look at a mistake: " in result.out
+    assert "\n2. Look at a mistake. " in result.out
     assert " broke, against the definition in the editor, on " in result.out
     assert "The edit is in the editor; Undo takes it back." in result.out
     assert "\nEdited: " in result.out
@@ -139,7 +139,7 @@ def test_the_first_step_that_a_command_can_take_is_taken(
     plain: Plain, sample: tuple[str, ...]
 ) -> None:
     steps = plain("next", files=sample).out.splitlines()
-    mistakes = next(line[0] for line in steps if ". Look at a mistake: " in line)
+    mistakes = next(line[0] for line in steps if ". Look at a mistake. " in line)
     result = plain(f"take {mistakes}", files=sample)
     assert (result.code, result.err) == (0, "")
     assert "\n1. line " in result.out
