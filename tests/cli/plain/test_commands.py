@@ -37,7 +37,15 @@ def test_figures_stand_with_guardrail_and_judgement(plain: Plain) -> None:
     assert lines[0] == "guardtui  topic.yaml × prompts.csv (10 prompts)"
     assert ", measured by the engine (a quick stand-in for your guardrail" in lines[1]
     assert lines[2].startswith("Coverage is ")
-    assert lines[4] == "Too few to tell: add 5 to trigger, 5 not to."
+    assert lines[3] == "Too few to tell: add 5 to trigger, 5 not to."
+
+
+def test_an_edit_is_judged_once_with_its_changes(plain: Plain, sample: tuple[str, ...]) -> None:
+    lines = plain("description Bread", files=sample).out.split("\n")
+    (verdict,) = [line for line in lines if " against #0: " in line]
+    assert verdict.startswith("Coverage ")
+    assert " regressions against #0: not sure yet" in verdict
+    assert not any("demonstrable" in line for line in lines)
 
 
 def test_fields_are_edited_and_undone(plain: Plain, folder: Path) -> None:
