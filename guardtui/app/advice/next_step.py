@@ -64,7 +64,10 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case with its step; one that is not `first` comes after edits that are likely to help."""
+    """A case with its step.
+
+    One that is not `first` comes after a check and after edits that are likely to help.
+    """
 
     kind: IdeaKind
     holds: Callable[[Situation], bool]
@@ -144,6 +147,12 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         IdeaKind.SCAN,
+        lambda now: now.is_forecast and not now.is_best,
+        lambda now: "Scan it, or edit on. The forecast is not sure if it is better",
+        first=False,
+    ),
+    Case(
+        IdeaKind.SCAN,
         lambda now: now.is_best and now.awaits_scan and not now.is_forecast,
         lambda now: f"Scan it with {now.who}. The guardrail has not answered yet",
         first=False,
@@ -169,6 +178,9 @@ def with_next_step(ideas: Ideas, now: Situation) -> Ideas:
     others = [idea for idea in ideas.ranked if case.kind is not idea.kind]
     likely = 0
     if not case.first:
-        likely = sum(idea.gain is not None and idea.gain.likely for idea in others)
+        likely = sum(
+            idea.kind is IdeaKind.CHECK or (idea.gain is not None and idea.gain.likely)
+            for idea in others
+        )
     others.insert(likely, Idea(case.kind, case.text(now)))
     return replace(ideas, ranked=tuple(others))

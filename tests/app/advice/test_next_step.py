@@ -52,7 +52,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
         EDITED | {"is_forecast": True, "likely": False},
         "Discard it: probably worse by forecast. Back to #1",
     ),
-    (EDITED | {"is_forecast": True}, "other"),
+    (EDITED | {"is_forecast": True}, "Scan it, or edit on. The forecast is not sure"),
     (EDITED | {"code": Code.WORSE}, "Discard it: worse, more than chance. Back to #1"),
     (
         EDITED | {"code": Code.BETTER, "is_better": True, "who": "prod"},
