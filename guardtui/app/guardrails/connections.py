@@ -112,7 +112,7 @@ class Connections:
 
     @property
     def is_named(self) -> bool:
-        """Whether a profile or a model is configured."""
+        """Return whether a profile or a model is configured."""
         return self._connection is not None or self.model is not None
 
     @property
@@ -343,7 +343,7 @@ class Connections:
 
     @property
     def agreed(self) -> bool:
-        """Whether the author agreed to scans and deployments to this profile without a question."""
+        """Return whether scans and deployments to this profile need no further question."""
         known = self._connection
         return known is not None and self._remembered(AIRS).get("agreed") == known.key
 
