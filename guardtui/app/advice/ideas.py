@@ -20,7 +20,7 @@ from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic, named_examples
 from guardtui.forecast.forecaster import Forecast
-from guardtui.session.scan_order import IN_DOUBT
+from guardtui.session.scan_order import in_doubt
 
 UNSURE = 0.03
 """Half width of a forecast's interval from which a check of likely changes is offered."""
@@ -236,7 +236,7 @@ def _check(forecast: Forecast | None) -> Idea | None:
     if not len(forecast.flips()) or expected.half_width <= UNSURE:
         return None
     changes = forecast.changes
-    doubtful = int(np.count_nonzero(np.isnan(changes) | (changes >= IN_DOUBT)))
+    doubtful = int(np.count_nonzero(in_doubt(changes)))
     calls = count_text(min(doubtful, usual_goal(len(changes)).calls), "call")
     name = remote_name(forecast.grounds.settings.kind)
     return Idea(IdeaKind.CHECK, f"Check the likely changes with {name}: at most {calls}")

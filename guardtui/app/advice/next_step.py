@@ -112,6 +112,11 @@ CASES: tuple[Case, ...] = (
         lambda now: f"Discard the edit: worse, more than chance. Back to #{now.best}",
     ),
     Case(
+        IdeaKind.KEEP,
+        lambda now: now.is_measured and now.by_guardrail and now.best is None,
+        lambda now: f"Keep it: it is the first that was scanned. {_keeps(now)}",
+    ),
+    Case(
         IdeaKind.SCAN,
         lambda now: now.is_measured and now.is_better and now.awaits_scan,
         lambda now: f"Scan it with {now.who}. Better for the engine; the guardrail decides",

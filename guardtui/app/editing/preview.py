@@ -13,6 +13,8 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.topic import Topic
 
+LET_IT_END = "A scan is under way: let it end, or stop it first."
+
 PAUSE = 0.03
 """Default pause in typing before a preview, in seconds."""
 
@@ -127,7 +129,7 @@ class Preview:
             self._author.notify(needs_all(waiting) if waiting else "Nothing is evaluated yet.")
             return None
         if self._results.scanning:
-            self._author.notify("A scan is under way: let it end, or stop it first.")
+            self._author.notify(LET_IT_END)
             return None
         if (scan := self._results.standing()) is not None:
             return scan

@@ -36,7 +36,7 @@ from guardtui.app.state import with_session
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import calls_text, count_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
@@ -125,7 +125,7 @@ class Experiments:
             return ""
         if status is not None and status.stopped and status.topic == state.topic:
             who = display_start(status.settings.guardrail.badge(), 40)
-            return f"Go on with the experiment on {who}: {calls_text(status)}"
+            return f"Go on with the experiment on {who}: {made_text(status)}"
         who, settings = self.guardrails.planned
         key = (state.topic, state.prompts, who, len(state.iterations), self.under_way, status)
         if self._estimated[0] != key:
@@ -460,16 +460,16 @@ def _resume_question(found: ExperimentRecord) -> ChooseAnswer:
     )
 
 
-def calls_text(status: ExperimentStatus) -> str:
+def made_text(status: ExperimentStatus) -> str:
     """Return the calls made, expected, and the most, in words."""
     if status.ending is not None:
         return f"{status.calls:,} calls"
-    return f"{status.calls:,} of about {status.expected:,} calls, at most {status.most:,}"
+    return f"{status.calls:,} of {calls_text(status.expected, status.most)}"
 
 
 def ended_text(status: ExperimentStatus) -> str:
     """Return how an experiment ended, as a sentence."""
-    tried = f"of {count_text(len(status.candidates), 'candidate')} in {calls_text(status)}"
+    tried = f"of {count_text(len(status.candidates), 'candidate')} in {made_text(status)}"
     if status.ending is Ending.BETTER and status.best is not None:
         low = status.candidates[status.best].standing.low or 0.0
         count = sum(candidate.standing.is_better for candidate in status.candidates)
@@ -479,4 +479,4 @@ def ended_text(status: ExperimentStatus) -> str:
         return f"{better} shown to be better, {gain}, {tried}."
     if status.ending is not None:
         return f"{status.ending.value} {tried}; nothing is to be kept."
-    return f"{status.stopped}; it can go on ({calls_text(status)})."
+    return f"{status.stopped}; it can go on ({made_text(status)})."

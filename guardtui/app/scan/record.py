@@ -44,10 +44,10 @@ from guardtui.session.workspace import Workspace, now
 if TYPE_CHECKING:
     from guardtui.forecast.forecaster import Forecast
 
-PAUSE = 1.0
+PAUSE = 3.0
 """Seconds without an edit after which a measured definition is recorded.
 
-Previews occur between words already; here the author stopped to look.
+Previews occur between letters already; here the author stopped to look, however slowly they type.
 """
 
 LEAST_SHARE = 1 / 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from guardtui.advice.experiment import Ending, Standing
-from guardtui.app.experiments.session_experiments import calls_text, ended_text
+from guardtui.app.experiments.session_experiments import ended_text, made_text
 from guardtui.app.experiments.status import CandidateStatus, ExperimentStatus
 from guardtui.domain.figures import change_text
 from guardtui.domain.guardrail import ScannerSettings, badge, guardrail_text
@@ -32,7 +32,7 @@ def experiment_text(status: ExperimentStatus, width: int, *, edited: bool = Fals
         return line.append(f"experiment{about}: {ended_text(status)}")
     cells = max(8, min(24, width // 6))
     line.append(f"experiment{about}: {progress_bar(status.calls, status.expected, cells)} ")
-    line.append(calls_text(status))
+    line.append(made_text(status))
     line.append(f"  {display_text(status.step)}")
     if best := best_text(status):
         line.append(f"  {best}")
@@ -114,7 +114,7 @@ def head_text(status: ExperimentStatus, *, edited: bool = False) -> Text:
     if edited:
         text.append(f", {ABOUT_ANOTHER}", "$text-warning")
     if status.ending is None and not status.stopped:
-        text.append(f" · round {status.round} of {status.rounds} · {calls_text(status)}")
+        text.append(f" · round {status.round} of {status.rounds} · {made_text(status)}")
         if status.held:
             text.append(" · ⏸ paused", "bold $text-warning")
         text.append_text(traffic_text(status.traffic or Traffic()))

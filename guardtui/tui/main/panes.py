@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.containers import Container, Horizontal, Vertical
+from textual.containers import Container, ItemGrid, Vertical
 from textual.content import Content
 from textual.geometry import Size
 from textual.screen import Screen
@@ -123,7 +123,7 @@ class Panes:
     def compose(self) -> ComposeResult:
         """Yield the widgets in their layout."""
         yield self.header
-        with Horizontal(id="top"):
+        with ItemGrid(id="top"):
             yield self.editor
             yield self.named("metrics")
         yield self.next_line

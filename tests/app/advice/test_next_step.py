@@ -33,7 +33,7 @@ def evaluation(tmp_path: Path) -> Evaluation:
 
 def step(evaluation: Evaluation, code: Code = Code.UNCHANGED, **known: Any) -> Idea:
     judgement = Judgement(code, Worth.NEUTRAL, "")
-    now = Situation(evaluation, judgement, best=1, file="tax.yaml", **known)
+    now = Situation(evaluation, judgement, **{"best": 1, "file": "tax.yaml"} | known)
     other = Idea(IdeaKind.EXPERIMENT, "other")
     best = with_next_step(Ideas(evaluation.topic, (other,)), now).best
     assert best is not None
@@ -85,6 +85,8 @@ def test_the_guardrails_better_edit_is_kept_and_its_missing_verdicts_come_first(
     known = EDITED | {"code": Code.BETTER, "is_better": True, "who": "prod"}
     scan = replace(evaluation, settings=AIRS)
     assert step(scan, **known).kind is IdeaKind.KEEP
+    first = step(scan, is_best=False, best=None, code=Code.NO_BASELINE)
+    assert first.text.startswith("Keep it: it is the first that was scanned. Keep saves it to")
     triggered = np.where(np.arange(len(scan.keys)) < 3, Triggered.NOT_ASKED, 1).astype(np.int8)
     part = replace(scan, verdicts=replace(scan.verdicts, triggered=triggered))
     assert step(part, **known).text == "Scan what is missing: 3 prompts have no verdict"

@@ -189,14 +189,17 @@ def test_a_report_is_written_once_and_over_an_old_one_if_agreed(plain: Plain, fo
     assert (folder / "a b").exists()
 
 
-def test_without_a_guardrail_a_scan_shows_the_engine(plain: Plain) -> None:
-    result = plain("scan", files=(*FILES, "--guardrail", "engine"))
-    assert (result.code, result.err) == (0, "")
-    assert (
-        "\nThis topic is measured by the engine only.\nTo scan, start with --guardrail "
-        "NAME. By the engine:\n"
-    ) in result.out
-    assert "\nAIRS needs an API key: " in plain("scan").out
+def test_a_scan_without_a_guardrail_fails_with_the_remedy(plain: Plain) -> None:
+    result = plain("scan", "show", files=(*FILES, "--guardrail", "engine"))
+    assert result.code == 2
+    assert result.err == (
+        "error: scan: This topic is measured by the engine only.\n"
+        "  name one at the start: --guardrail NAME, or --sandbox to try\n"
+    )
+    assert "\nname: Tax advice\n" in result.out
+    result = plain("scan")
+    assert result.code == 2
+    assert "error: scan: AIRS needs an API key: set " in result.err
 
 
 def test_a_judge_scans_once_the_author_agrees(plain: Plain, folder: Path, tmp_path: Path) -> None:

@@ -169,6 +169,35 @@ async def test_the_focused_line_opens_the_ideas_and_previews(poor: Path) -> None
         await until(pilot, lambda: isinstance(app.screen, IdeasPage))
 
 
+async def test_a_step_that_is_no_edit_has_no_preview_and_is_taken_by_enter_only(
+    poor: Path,
+) -> None:
+    app = GuardtuiApp.of(Workspace.open(poor), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, _ = await opened(pilot, app)
+        main.query_one(NextLine).focus()
+        await until(pilot, lambda: "Preview" in frame(app).splitlines()[-1])
+        keep = Ideas(main.state.topic, (Idea(IdeaKind.KEEP, "Keep it"),))
+        main.services.store.publish(replace(main.state, ideas=keep))
+        await until(pilot, lambda: "Preview" not in frame(app).splitlines()[-1])
+        recorded = len(main.services.session.iterations)
+        for key in ("p", "right"):
+            app.said.messages.clear()
+            await pilot.press(key)
+            await until(pilot, lambda: "Enter shows what it does" in told(app))
+        await pilot.press("enter")
+        await page(pilot, app)
+        assert "Enter takes it" in frame(app)
+        for key in ("p", "right"):
+            app.said.messages.clear()
+            await pilot.press(key)
+            await until(pilot, lambda: "Enter takes it" in told(app))
+        assert isinstance(app.screen, IdeasPage)
+        assert len(main.services.session.iterations) == recorded
+        await pilot.press("enter")  # as F2: it is not better, so it is asked
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+
+
 async def test_alternatives_are_listed_and_can_be_taken(sample: Path) -> None:
     text = sample.read_text("utf-8")
     sample.write_text(re.sub("description: .*", "description: Tax", text), "utf-8")
