@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,7 +124,8 @@ def _help(name: str, number: int) -> str:
     parts = [f"#{deeper} {pane.title}", with_keys(pane.prose)]
     keys = [(key, meaning) for key, meaning in pane.keys if meaning not in _COMMON_KEYS]
     if keys:
-        parts.append("Keys: " + "; ".join(f"`{key}` {meaning}" for key, meaning in keys) + ".")
+        line = "Keys: " + "; ".join(f"`{key}` {meaning}" for key, meaning in keys) + "."
+        parts.append("\n".join(textwrap.wrap(line, 120, break_on_hyphens=False)))
     if pane.scopes:
         titles = (SCOPE_TITLES[scope] for scope in pane.scopes)
         links = (f"[{title}](keys.md#{title.lower().replace(' ', '-')})" for title in titles)
