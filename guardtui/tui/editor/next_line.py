@@ -26,7 +26,7 @@ _LEAST = 20  # the same for its gain
 _MUTED = "$text-muted"
 
 
-LOADING = "loading the engine, a quick stand-in for your guardrail …"
+LOADING = "loading the engine, a quick approximation of your guardrail …"
 _TURNS = "-\\|/"
 _TURN = 0.25  # seconds
 
