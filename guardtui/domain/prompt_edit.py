@@ -28,8 +28,8 @@ class Remove:
 class RemovedRow:
     """A row that was removed: its values, its place, and the bytes that its file had for it.
 
-    `others` are the values of further columns, `before` the keys of the rows before it, the
-    nearest first.
+    `others` are the values of further columns, `before` the keys that the rows before it which
+    stayed have without it, the nearest first.
     """
 
     key: int
@@ -42,7 +42,10 @@ class RemovedRow:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Put removed rows back at their places, in the order of the file they were removed from."""
+    """Put removed rows back at their places.
+
+    Rows of several removals are in the order of these, those of one in the order of the file.
+    """
 
     rows: tuple[RemovedRow, ...]
 

@@ -21,7 +21,7 @@ from guardtui.domain.prompt_edit import (
     text_problem,
 )
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
-from guardtui.domain.prompts import TRUE, PromptSet, PromptSetError, unlabelled_rows
+from guardtui.domain.prompts import TRUE, PromptSet, PromptSetError, prompt_keys, unlabelled_rows
 from guardtui.domain.text import display_start
 from guardtui.files.atomic import write_atomically
 from guardtui.files.problems import FileError, read_bytes
@@ -207,9 +207,7 @@ def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: PromptD
             texts.filter(pl.Series(remaining)),
             labels[remaining],
             len(rows),
-            removed=tuple(
-                _removed_row(prompts, document, row) for row in rows.tolist() if edit.restorable
-            ),
+            removed=(_removed_rows(prompts, document, rows, remaining) if edit.restorable else ()),
         )
     counts = np.ones(len(prompts), np.intp)
     counts[rows] = 2
@@ -217,28 +215,41 @@ def _planned(path: Path, prompts: PromptSet, edit: PromptEdit, document: PromptD
     return _Plan(document.duplicated(rows), texts.gather(rows_twice), labels[rows_twice], len(rows))
 
 
-def _removed_row(prompts: PromptSet, document: PromptDocument, row: int) -> RemovedRow:
-    keys = prompts.keys[max(0, row - _PLACED_BY) : row][::-1]
-    return RemovedRow(
-        int(prompts.keys[row]),
-        prompts.prompts[row],
-        bool(prompts.expected[row]),
-        {name: prompts.frame[name][row] for name in prompts.extra_columns},
-        tuple(keys.tolist()),
-        document.stored(row),
+def _removed_rows(
+    prompts: PromptSet, document: PromptDocument, rows: Rows, remaining: NDArray[np.bool_]
+) -> tuple[RemovedRow, ...]:
+    """Return what puts rows back that are about to be removed."""
+    keys = prompt_keys(prompts.prompts.filter(pl.Series(remaining)).to_list())
+    return tuple(
+        RemovedRow(
+            int(prompts.keys[row]),
+            prompts.prompts[row],
+            bool(prompts.expected[row]),
+            {name: prompts.frame[name][row] for name in prompts.extra_columns},
+            tuple(keys[max(0, place - _PLACED_BY) : place][::-1].tolist()),
+            document.stored(row),
+        )
+        for row, place in zip(rows.tolist(), np.cumsum(remaining)[rows].tolist(), strict=True)
     )
 
 
 def _restored(path: Path, prompts: PromptSet, edit: Restore, document: PromptDocument) -> _Plan:
     """Insert rows, each behind the nearest of the rows that were before it."""
-    known = {key: row for row, key in enumerate(prompts.keys.tolist())}
-    behind = [next((known[key] for key in row.before if key in known), -1) for row in edit.rows]
-    placed = sorted(zip(behind, edit.rows, strict=True), key=lambda pair: pair[0])
-    rows = [row for _, row in placed]
-    count = len(prompts)
-    order = np.insert(
-        np.arange(count), [row + 1 for row, _ in placed], count + np.arange(len(rows))
-    )
+    rows, count = edit.rows, len(prompts)
+    texts = [*prompts.prompts, *(row.prompt for row in rows)]
+    order = list(range(count))
+    # The last that left first: equal prompts have keys by their number, and so those they had then.
+    for index in reversed(range(len(rows))):
+        keys = prompt_keys([texts[at] for at in order]).tolist()
+        known = {key: place for place, key in enumerate(keys)}
+        behind = next((known[key] for key in rows[index].before if key in known), -1)
+        order.insert(behind + 1, count + index)
+    stored, last = [], -1
+    for at in order:
+        if at < count:
+            last = at
+        else:
+            stored.append((last, rows[at - count].stored))
     # Rows of JSON may bring columns of their own.
     names = dict.fromkeys([*prompts.extra_columns, *(name for row in rows for name in row.others)])
     others = pl.DataFrame(
@@ -250,10 +261,9 @@ def _restored(path: Path, prompts: PromptSet, edit: Restore, document: PromptDoc
             for name in names
         }
     )
-    texts = pl.Series([row.prompt for row in rows], dtype=pl.String)
     return _Plan(
-        document.inserted([(row, removed.stored) for row, removed in placed]),
-        pl.concat([prompts.prompts, texts]).gather(order),
+        document.inserted(stored),
+        pl.Series([texts[at] for at in order], dtype=pl.String),
         np.append(prompts.expected, [row.expected for row in rows])[order],
         len(rows),
         others[order] if names else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,6 +67,8 @@ class Workspace:
         self.by = Recorder.APP
         """Who records iterations."""
         self._written: set[tuple[int, str, int]] = set()
+        self._writing = threading.Lock()
+        """Held from before an iteration is on disk until it is noted as written here."""
         self._saved_draft: Topic | None = None
         self._saving_draft = threading.Lock()
         # Of no file: the topic file may have changed since it was read.
@@ -209,7 +211,7 @@ class Workspace:
 
     @property
     def unsaved(self) -> bool:
-        """Whether the definition differs from the topic file."""
+        """Return whether the definition differs from the topic file."""
         return self.session.topic != self.topic_file.topic
 
     @property
@@ -235,11 +237,13 @@ class Workspace:
         """
         planned = self.session.next_iteration(evaluation, decision, now())
         planned = replace(planned, forecast=forecast, by=by or self.by)
-        return self._noted(self.store.add_iteration(planned, first=first))
+        with self._writing:
+            return self._noted(self.store.add_iteration(planned, first=first))
 
     def write_completed(self, iteration: Iteration, *, first: bool) -> Iteration:
         """Write further verdicts of an iteration; returns it as stored. As `write`."""
-        return self._noted(self.store.complete_iteration(iteration, first=first))
+        with self._writing:
+            return self._noted(self.store.complete_iteration(iteration, first=first))
 
     def write_decision(self, iteration: Iteration, decision: Decision) -> Iteration:
         """Write the decision on an iteration. As `write`.
@@ -252,8 +256,9 @@ class Workspace:
             for iteration in self.session.iterations
             if iteration.decision is Decision.KEEP
         ]
-        self.store.decide(iteration.number, decision, iteration.decision, kept)
-        return self._noted(replace(iteration, decision=decision))
+        with self._writing:
+            self.store.decide(iteration.number, decision, iteration.decision, kept)
+            return self._noted(replace(iteration, decision=decision))
 
     def write_discarded(self, evaluation: Evaluation, recorded: Iteration | None) -> Iteration:
         """Write an iteration as discarded; of one `recorded` and not kept, only the decision."""
@@ -270,6 +275,14 @@ class Workspace:
         for iteration in iterations:
             self._noted(iteration)
         self.session.learn(iterations)
+
+    def changed_iterations(self, known: Mapping[int, tuple[str, int]]) -> list[Iteration]:
+        """Return those on disk that differ from the `known` ones, as the method of the store.
+
+        `is_own` is right about them. May run in a worker. Raises StoreError.
+        """
+        with self._writing:
+            return self.store.changed_iterations(known)
 
     def is_own(self, iteration: Iteration) -> bool:
         """Return whether this process wrote an iteration as it is now."""
@@ -356,7 +369,7 @@ class Workspace:
 
     @property
     def draft_is_safe(self) -> bool:
-        """Whether the edited definition is stored in the topic file or in the session's file."""
+        """Return whether the edited definition is stored in the topic or session file."""
         return not self.unsaved or self.session.topic == self._saved_draft
 
     def save_draft(self, *, always: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ from guardtui.files.problems import FileError
 from guardtui.files.topic_files import ChangedOnDiskError, GoneFromDiskError, load_topic
 from guardtui.session.prompt_file import load_prompts_of
 from guardtui.session.recent_topics import last_opened, remember_opened
-from guardtui.session.session import Decision
-from guardtui.session.store import StoreError
+from guardtui.session.session import Decision, Iteration
+from guardtui.session.store import SessionStore, StoreError
 from guardtui.session.topic_places import SAMPLE, data_folder, scratch_sample, topics_in
 from guardtui.session.workspace import Workspace
 from tests.session.test_session import evaluation
@@ -81,6 +82,29 @@ def test_keeping_records_and_writes_the_file(path: Path) -> None:
     assert not workspace.unsaved
     again = Workspace.open(path)
     assert [iteration.decision for iteration in again.session.iterations] == [Decision.KEEP]
+
+
+def test_an_iteration_that_is_read_while_it_is_written_is_known_as_our_own(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, found = Workspace.open(path), list[bool]()
+    add = SessionStore.add_iteration
+
+    def look() -> None:
+        found.extend(map(workspace.is_own, workspace.changed_iterations({})))
+
+    reader = threading.Thread(target=look)
+
+    def add_and_let_read(store: SessionStore, planned: Iteration, *, first: bool) -> Iteration:
+        stored = add(store, planned, first=first)
+        reader.start()
+        reader.join(0.05)  # who reads must wait
+        return stored
+
+    monkeypatch.setattr(SessionStore, "add_iteration", add_and_let_read)
+    workspace.write(evaluation(workspace.session.topic, 5), Decision.KEEP)
+    reader.join()
+    assert found == [True]
 
 
 def test_changed_file_is_not_overwritten_but_the_iteration_is_recorded(path: Path) -> None:

@@ -117,6 +117,8 @@ async def edited(pilot: Pilot[int], main: MainScreen, words: str) -> None:
     """Put words at the end of the description, as one paste, and leave the field."""
     wanted = main.services.session.topic.description + words
     field = main.query_one("#field-description", TextArea)
+    field.focus()  # an insertion shows the cursor, and only a field that is left hides it
+    await pilot.pause()
     field.insert(words, field.document.end)
     await until(pilot, lambda: main.services.session.topic.description == wanted)
     main.panes.results.table.focus()

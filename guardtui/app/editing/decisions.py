@@ -109,7 +109,7 @@ class Decisions:
         if signature == self._seen:
             return None
         self._seen = signature
-        return _Found(store.changed_iterations(known), store.pinned())
+        return _Found(self._workspace.changed_iterations(known), store.pinned())
 
     # --- decisions ------------------------------------------------------------------------
 
