@@ -33,8 +33,8 @@ WIDTHS = (0.02, 0.03, 0.05)
 
 Rows = NDArray[np.intp]
 Order = Callable[[NDArray[np.floating], NDArray[np.floating], NDArray[np.bool_]], Rows]
-Trace = list[tuple[int, float, bool]]
-"""Calls, half of the interval and whether it holds, after each round."""
+Trace = list[tuple[int, float, bool, float]]
+"""Calls, half of the interval, whether it holds, and the error of coverage, after each round."""
 
 
 def by_flip(
@@ -63,7 +63,7 @@ def trace(recording: Recording, readings: list[EngineFeatures], k: int, order: O
         expected = expected_rates(chances, belongs).coverage
         assert expected is not None
         holds = expected.low - 1e-9 <= came <= expected.high + 1e-9
-        found.append((calls, (expected.high - expected.low) / 2, holds))
+        found.append((calls, expected.half_width, holds, expected.value - came))
         match = chances.match
         changes = np.where(last == 1, 1 - match, match)
         rows = order(changes, np.where(belongs, match, 1 - match), belongs)
@@ -97,12 +97,16 @@ def main() -> int:
     for name, found in traces.items():
         print(f"{name}: {len(found)} checks")
         for calls in CALLS:
-            at = [[step for step in one if step[0] <= calls][-1] for one in found]
+            at = [[step for step in steps if step[0] <= calls][-1] for steps in found]
             half, held = np.mean([step[1] for step in at]), np.mean([step[2] for step in at])
             within = [f"{np.mean([step[1] <= width for step in at]):.2f}" for width in WIDTHS]
-            print(f"  {calls:3} calls: ±{half:.3f}, held {held:.2f}, within {WIDTHS}: {within}")
+            errors = np.array([step[3] for step in at])
+            off = f"off by {np.abs(errors).mean():.4f}, mean error {errors.mean():+.4f}"
+            print(
+                f"  {calls:3} calls: ±{half:.3f}, held {held:.2f}, within {WIDTHS}: {within}, {off}"
+            )
         for width in WIDTHS:
-            needed = [next((step for step in one if step[1] <= width), None) for one in found]
+            needed = [next((step for step in steps if step[1] <= width), None) for steps in found]
             ended = [step for step in needed if step is not None]
             quarters = np.percentile([step[0] for step in ended], [25, 50, 75]).round()
             held = np.mean([step[2] for step in ended])

@@ -46,7 +46,8 @@ async def calls_of_a_letter() -> Counter[CodeType]:
             while not (
                 main.state.evaluation is not None
                 and main.state.evaluation.topic == main.services.session.topic
-                and not main.state.advice_pending
+                and main.state.ideas is not None
+                and main.state.ideas.topic == main.state.evaluation.topic
             ):
                 await asyncio.sleep(0.05)
             await asyncio.sleep(QUIET)

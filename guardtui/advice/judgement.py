@@ -13,7 +13,7 @@ from guardtui.domain.guardrail import ENGINE
 from guardtui.domain.operating_point import LABELS_AT_LEAST, is_fitted
 from guardtui.domain.significance import Difference, observed_changes
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, EXAMPLES_AT_MOST, Intent
-from guardtui.session.scan_order import IN_DOUBT
+from guardtui.session.scan_order import in_doubt
 from guardtui.session.session import PLATEAU
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _of_the_same(one: Evaluation, other: Evaluation) -> bool:
 
 def _expected(forecast: Forecast, comparison: Comparison | None) -> Judgement:
     changes, better = forecast.changes, forecast.rates.better
-    count = int(np.count_nonzero(np.isnan(changes) | (changes >= IN_DOUBT)))
+    count = int(np.count_nonzero(in_doubt(changes)))
     decides = f"a scan of {count_text(count, 'prompt')} decides" if count else "a scan decides"
     if better is None:
         return Judgement(Code.FORECAST, Worth.UNSURE, f"no whole scan yet; {decides}")
@@ -215,10 +215,10 @@ def _expected(forecast: Forecast, comparison: Comparison | None) -> Judgement:
 
 
 def _discarded(discards: int) -> Judgement:
-    in_a_row = f"{discards} of {PLATEAU} discards in a row"
+    in_a_row = f"{count_text(discards, 'discard')} in a row"
     if discards >= PLATEAU:
-        return Judgement(Code.DISCARDED, Worth.WARNING, f"{in_a_row}: think again from the best")
-    text = f"{in_a_row}; at {PLATEAU} think again from the best"
+        return Judgement(Code.DISCARDED, Worth.WARNING, f"{in_a_row}: try another angle")
+    text = f"{in_a_row}; after {PLATEAU}, try another angle"
     return Judgement(Code.DISCARDED, Worth.NEUTRAL, text)
 
 

@@ -24,10 +24,11 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def about_text(count: int, noun: str) -> str:
-    """Return an estimated count with its noun and two digits that count: `about 1,300 calls`."""
-    rounded = round(count, 2 - len(str(count))) if count >= 100 else count
-    return f"about {count_text(rounded, noun)}"
+def calls_text(expected: int, most: int | None = None) -> str:
+    """Return estimated calls with two digits that count: `about 1,300 calls, at most 2,412`."""
+    rounded = round(expected, 2 - len(str(expected))) if expected >= 100 else expected
+    limit = "" if most is None else f", at most {most:,}"
+    return f"about {count_text(rounded, 'call')}{limit}"
 
 
 def rate_text(value: float | None) -> str:

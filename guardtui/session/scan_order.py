@@ -31,6 +31,12 @@ IN_DOUBT = 0.01
 """A check of likely changes only requests rows at least this likely to change."""
 
 
+def in_doubt(changes: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Return which rows a scan may decide, bool [N]; `changes` is as in `forecast_order`."""
+    doubtful: NDArray[np.bool_] = np.isnan(changes) | (changes >= IN_DOUBT)
+    return doubtful
+
+
 def teaching_order(
     changes: NDArray[np.floating], right: NDArray[np.floating], belongs: NDArray[np.bool_]
 ) -> NDArray[np.intp]:
@@ -50,7 +56,7 @@ def teaching_order(
         counts.append(count)
     first = _probability_below(rates[0] - rates[1], math.sqrt(sum(spreads)))
     weights = np.where(belongs, first / counts[0], (1 - first) / counts[1])
-    rows = np.flatnonzero(np.isnan(changes) | (changes >= IN_DOUBT))
+    rows = np.flatnonzero(in_doubt(changes))
     order = np.argsort(-(variances * weights**2)[rows], kind="stable")
     return rows[order].astype(np.intp, copy=False)
 

@@ -13,6 +13,8 @@ from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import REMOTE
 from guardtui.domain.topic import Topic
 
+LET_IT_END = "A scan is under way: let it end, or stop it first."
+
 PAUSE = 0.03
 """Default pause in typing before a preview, in seconds."""
 
@@ -44,7 +46,7 @@ class Preview:
         self._evaluations, self._forecasting, self._results = evaluations, forecasting, results
         self.pause = PAUSE
         self.begun = False
-        """Whether the first evaluation is done: an edit before that must not cancel it."""
+        """True if the first evaluation is done: an edit before that must not cancel it."""
         self._completing = 0
         self._owed = False  # whether a preview was skipped during `complete`
 
@@ -127,7 +129,7 @@ class Preview:
             self._author.notify(needs_all(waiting) if waiting else "Nothing is evaluated yet.")
             return None
         if self._results.scanning:
-            self._author.notify("A scan is under way: let it end, or stop it first.")
+            self._author.notify(LET_IT_END)
             return None
         if (scan := self._results.standing()) is not None:
             return scan

@@ -95,6 +95,7 @@ class CompanionTopics:
 CALM = 1.0
 """Seconds without a key before a question may appear unexpectedly."""
 
+NOTHING_TO_SAVE = "The topic file holds this definition already."
 NOTE_TIME = 8.0
 """Seconds for which a note on another program's change is shown."""
 
@@ -137,7 +138,7 @@ class WorkspaceSync:
         topic = await self._editing.finish_typing()
         path = workspace.topic_file.path
         if not workspace.unsaved and await asyncio.to_thread(workspace.topic_file.is_unchanged):
-            self._author.notify("The topic file holds this definition already.")
+            self._author.notify(NOTHING_TO_SAVE)
             return
         with problems_shown(self._author):
             try:

@@ -36,7 +36,7 @@ from guardtui.app.state import with_session
 from guardtui.app.stoppable import run_stoppable
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import count_text
+from guardtui.domain.figures import calls_text, count_text
 from guardtui.domain.guardrail import guardrail_text
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
@@ -78,7 +78,7 @@ class Experiments:
         )
         self._editing, self._author, self._jobs = context.editing, context.author, context.jobs
         self.guardrails = guardrails
-        """Where the guardrail of an experiment comes from."""
+        """The source of an experiment's guardrail."""
         self._wordings, self._scans, self._preview = wordings, scans, preview
         self._decisions, self._sync = decisions, sync
         self._log = ExperimentLog(context.workspace.store)
@@ -92,18 +92,18 @@ class Experiments:
 
     @property
     def under_way(self) -> bool:
-        """Whether an experiment was started (with its questions) and has not ended."""
+        """Return whether an experiment was started (with its questions) and has not ended."""
         job = self._job
         return job is not None and not job.is_finished and not job.is_cancelled
 
     @property
     def running(self) -> bool:
-        """Whether the guardrail is being asked."""
+        """Return whether the guardrail is being asked."""
         return self.under_way and self._run is not None
 
     @property
     def found_better(self) -> bool:
-        """Whether an edit can be kept."""
+        """Return whether an edit can be kept."""
         status = self._store.state.experiment
         return not self.under_way and status is not None and status.best is not None
 
@@ -125,7 +125,7 @@ class Experiments:
             return ""
         if status is not None and status.stopped and status.topic == state.topic:
             who = display_start(status.settings.guardrail.badge(), 40)
-            return f"Go on with the experiment on {who}: {calls_text(status)}"
+            return f"Go on with the experiment on {who}. {made_text(status)}"
         who, settings = self.guardrails.planned
         key = (state.topic, state.prompts, who, len(state.iterations), self.under_way, status)
         if self._estimated[0] != key:
@@ -460,23 +460,23 @@ def _resume_question(found: ExperimentRecord) -> ChooseAnswer:
     )
 
 
-def calls_text(status: ExperimentStatus) -> str:
+def made_text(status: ExperimentStatus) -> str:
     """Return the calls made, expected, and the most, in words."""
     if status.ending is not None:
         return f"{status.calls:,} calls"
-    return f"{status.calls:,} of about {status.expected:,} calls, at most {status.most:,}"
+    return f"{status.calls:,} of {calls_text(status.expected, status.most)}"
 
 
 def ended_text(status: ExperimentStatus) -> str:
     """Return how an experiment ended, as a sentence."""
-    tried = f"of {count_text(len(status.candidates), 'candidate')} in {calls_text(status)}"
+    tried = f"of {count_text(len(status.candidates), 'candidate')} in {made_text(status)}"
     if status.ending is Ending.BETTER and status.best is not None:
         low = status.candidates[status.best].standing.low or 0.0
-        count = sum(one.standing.is_better for one in status.candidates)
+        count = sum(candidate.standing.is_better for candidate in status.candidates)
         better = "1 edit is" if count == 1 else f"{count} edits are"
         best = "" if count == 1 else "the best "
         gain = f"{best}by at least {low:.3f} coverage on these prompts"
         return f"{better} shown to be better, {gain}, {tried}."
     if status.ending is not None:
         return f"{status.ending.value} {tried}; nothing is to be kept."
-    return f"{status.stopped}; it can go on ({calls_text(status)})."
+    return f"{status.stopped}; it can go on ({made_text(status)})."

@@ -73,27 +73,20 @@ class Forecasting:
     async def estimate(self, scan: Evaluation, prompts: PromptSet) -> Estimate | None:
         """Estimate the rates of a scan with open rows, or None.
 
-        The forecaster is that of a running check of likely changes, of the earlier scans, or of the
-        verdicts so far. There is no estimate until enough verdicts have arrived, nor while prompts
-        wait to be embedded.
+        The forecaster is that of a check of likely changes, of the recorded scans, or in a first
+        scan of the verdicts so far. There is no estimate until enough verdicts have arrived, nor
+        while prompts wait to be embedded.
         """
         if self._engine.waiting(prompts):
             return None
-        check, known, scanner = self._check, self._fitted, self._engine.scanner
-        forecaster = None
-        if check is not None and check.is_of(scan):
-            forecaster = check.forecaster
-        if forecaster is None and known is not None:
-            earlier = known.forecaster if known.serves(self._scans(), prompts, scanner) else None
-            if earlier is not None and earlier.grounds.settings.kind == scan.settings.kind:
-                forecaster = earlier
-        first_scan = forecaster is None
-        if forecaster is None:
-            reader = self._reader_of(scanner)
-            forecaster = self._scan_forecast.forecaster(scan, prompts, reader)
-        if forecaster is None:
-            return None
         try:
+            forecaster = await self._of_other_definitions(scan, prompts)
+            first_scan = forecaster is None
+            if forecaster is None:
+                reader = self._reader_of(self._engine.scanner)
+                forecaster = self._scan_forecast.forecaster(scan, prompts, reader)
+            if forecaster is None:
+                return None
             forecast = await asyncio.to_thread(
                 forecaster.forecast,
                 scan.topic,
@@ -105,6 +98,24 @@ class Forecasting:
         if forecast is None:
             return None
         return Estimate(forecast.rates.by_name)
+
+    async def _of_other_definitions(
+        self, scan: Evaluation, prompts: PromptSet
+    ) -> Forecaster | None:
+        """Return a forecaster that knows the guardrail's verdicts on other definitions, or None.
+
+        A part of the prompts that was chosen, such as the likely changes, tells nothing of the
+        others by itself. Raises ScannerError.
+        """
+        check, scans, scanner = self._check, self._scans(), self._engine.scanner
+        if check is not None and check.is_of(scan) and check.forecaster is not None:
+            return check.forecaster
+        others = (one for one in scans if one.topic != scan.topic)
+        if not any(one.settings.guardrail == scan.settings.guardrail for one in others):
+            return None
+        return await run_stoppable(
+            lambda stopped: self._forecaster(scans, prompts, scanner, stopped)
+        )
 
     def close(self) -> None:
         """Cancel a fit that runs in a thread."""
@@ -244,10 +255,13 @@ class Forecasting:
         session, settings = self._session, self._subject.settings
         if settings is None:
             return ()
-        ordered = sorted(session.iterations, key=lambda one: one.by is not Recorder.LOG)
+        ordered = sorted(session.iterations, key=lambda iteration: iteration.by is not Recorder.LOG)
         return tuple(
             evaluation
-            for evaluation in (*session.experiments, *(one.evaluation for one in ordered))
+            for evaluation in (
+                *session.experiments,
+                *(iteration.evaluation for iteration in ordered),
+            )
             if evaluation.settings.guardrail == settings.guardrail
         )
 

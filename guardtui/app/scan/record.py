@@ -44,10 +44,10 @@ from guardtui.session.workspace import Workspace, now
 if TYPE_CHECKING:
     from guardtui.forecast.forecaster import Forecast
 
-PAUSE = 1.0
+PAUSE = 3.0
 """Seconds without an edit after which a measured definition is recorded.
 
-Previews occur between words already; here the author stopped to look.
+Previews occur between letters already; here the author stopped to look, however slowly they type.
 """
 
 LEAST_SHARE = 1 / 3
@@ -241,7 +241,7 @@ class ScanResults:
 
     @property
     def scanning(self) -> bool:
-        """Whether a scan is running or paused."""
+        """Return whether a scan is running or paused."""
         return self.evaluator is not None and self.evaluator.busy
 
     def so_far(self) -> Evaluation | None:

@@ -265,9 +265,9 @@ class PlainCommands:
     async def scan(self, _: str) -> None:
         """Ask the guardrail about every prompt."""
         if reason := self._services.guardrails.refusal:
-            self._author.say(f"{reason}\nTo scan, start with --guardrail NAME. By the engine:")
-        else:
-            self._services.scans.scan()
+            remedy = "name one at the start: --guardrail NAME, or --sandbox to try"
+            raise InputError(f"scan: {reason}\n  {remedy}")
+        self._services.scans.scan()
         await self._scanned()
 
     async def _check(self, _: str) -> None:

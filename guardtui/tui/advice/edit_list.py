@@ -35,6 +35,10 @@ class EditList(Modal[Taken | None], Generic[Taken]):
         """Return the full description of an edit."""
         raise NotImplementedError
 
+    def keys_for(self, index: int) -> str:
+        """Return the keys for the highlighted edit."""
+        return self.KEYS_TEXT
+
     @property
     def index(self) -> int:
         """Index of the highlighted edit."""
@@ -43,7 +47,7 @@ class EditList(Modal[Taken | None], Generic[Taken]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = self.TITLE_TEXT
-            page.border_subtitle = self.KEYS_TEXT if self._edits else self.KEYS_WITHOUT_EDITS
+            page.border_subtitle = self.keys_for(0) if self._edits else self.KEYS_WITHOUT_EDITS
             for note in self._notes:
                 yield Label(display_text(note))
             yield OptionList(
@@ -62,6 +66,7 @@ class EditList(Modal[Taken | None], Generic[Taken]):
     @on(OptionList.OptionHighlighted)
     def highlighted(self, event: OptionList.OptionHighlighted) -> None:
         self.query_one("#difference", Static).update(themed(self.described(event.option_index)))
+        self.query_one(".page").border_subtitle = self.keys_for(event.option_index)
 
     @on(OptionList.OptionSelected)
     def chosen(self, event: OptionList.OptionSelected) -> None:

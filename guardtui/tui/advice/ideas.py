@@ -18,6 +18,7 @@ from guardtui.app.advice.idea_advice import IdeaAdvice
 from guardtui.app.advice.ideas import Idea, IdeaKind, Ideas
 from guardtui.app.advice.refinement import Measure, RefinementError
 from guardtui.app.advice.wording_trials import WordingDraft
+from guardtui.app.editing.preview import LET_IT_END
 from guardtui.app.problems import READING_TIME
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
@@ -31,6 +32,7 @@ from guardtui.tui.advice.running import RunningDialog, search_text
 from guardtui.tui.editor.definition_diff import difference_text
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
+from guardtui.tui.main.availability import NO_PREVIEW, no_preview
 from guardtui.tui.main.feature import ActionMethod
 from guardtui.tui.main.window import Window
 from guardtui.tui.registry.actions import action_named, first_key, menu_name
@@ -39,8 +41,9 @@ from guardtui.tui.results.model import PromptSelection
 Result = TypeVar("Result")
 
 MEASURING = "measuring edits …"
+SCANNING = "scanning: the verdicts decide what comes next"
 LABEL_HERE = "where labels teach"
-LATER = "edits are measured once the prompts are embedded and no scan is under way"
+LATER = "edits are measured once the prompts are embedded"
 
 BUDGET = 60.0
 """Maximum seconds of a search."""
@@ -116,15 +119,16 @@ class IdeasPage(EditList[Choice]):
     """All ideas, best first."""
 
     BINDINGS = [
-        Binding("p,right", f"answer({Wish.TAKE.value!r})", "Preview it"),
+        Binding("p,right", "preview", "Preview it"),
         Binding("d,delete", f"answer({Wish.DISCARD.value!r})", "Discard it"),
         Binding("s", f"answer({Wish.SEARCH.value!r})", "Search for more"),
-        Binding("w", f"answer({Wish.WORDINGS.value!r})", "Own wordings or a model's"),
+        Binding("w", f"answer({Wish.WORDINGS.value!r})", "Own descriptions or a model's"),
     ]
 
     TITLE_TEXT = "Ideas"
-    KEYS_TEXT = "Enter previews · d discards · s searches · w wordings · Esc"
-    KEYS_WITHOUT_EDITS = "s searches · w wordings · Esc"
+    KEYS_TEXT = "Enter previews · d discards · s searches · w writes · Esc"
+    KEYS_OF_A_STEP = "Enter takes it · s searches · w writes · Esc"
+    KEYS_WITHOUT_EDITS = "s searches · w writes · Esc"
 
     help_pane = "ideas"
 
@@ -147,8 +151,19 @@ class IdeasPage(EditList[Choice]):
     def described(self, index: int) -> Text:
         return idea_text(self._ideas.topic, self._ideas.ranked[index])
 
+    def keys_for(self, index: int) -> str:
+        is_edit = self._ideas.ranked[index].proposal is not None
+        return self.KEYS_TEXT if is_edit else self.KEYS_OF_A_STEP
+
     def action_answer(self, wish: str) -> None:
         self.dismiss((Wish(wish), self._idea))
+
+    def action_preview(self) -> None:
+        """Preview an edit; other steps are taken by Enter only."""
+        if self._idea is not None and self._idea.proposal is None:
+            self.notify(f"{NO_PREVIEW} takes it.")
+        else:
+            self.action_answer(Wish.TAKE)
 
 
 def notes_of(ideas: Ideas) -> list[str]:
@@ -223,17 +238,17 @@ def idea_text(current: Topic, idea: Idea) -> Text:
 class IdeaFeature:
     """Shows the best idea in a line and all on a page, and takes one."""
 
-    follows = ("ideas", "topic", "evaluation")
+    follows = ("ideas", "topic", "evaluation", "scan")
 
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self._line = window.panes.next_line
-        self._known_keys: tuple[Mapping[str, str], tuple[str, str]] | None = None
+        self._known_keys: tuple[Mapping[str, str], tuple[str, ...]] | None = None
         self.actions: Mapping[str, ActionMethod] = {
             "take_idea": window.action(self.take_best),
             "ideas": window.action(self.choose),
         }
-        self._line.use_actions(self.actions["ideas"], self.actions["take_idea"])
+        self._line.use_actions(self.actions["ideas"], window.action(self.preview_best))
 
     @property
     def _advice(self) -> IdeaAdvice:
@@ -248,23 +263,26 @@ class IdeaFeature:
         if ideas is None:
             scanned = new.evaluation is None or not new.evaluation.metrics.open
             pending = MEASURING if scanned and self._services.refinement.is_ready else LATER
+        if _is_scanned(new):
+            pending = SCANNING
         self._line.show(ideas, self._keys, pending)
 
     @property
-    def _keys(self) -> tuple[str, str]:
+    def _keys(self) -> tuple[str, ...]:
         """The keys through the menu, which work everywhere: all, and those that take the idea."""
         keymap = self._window.keymap
         if self._known_keys is not None and self._known_keys[0] == keymap:
             return self._known_keys[1]
         take, ideas = first_key("take_idea", keymap), menu_name(action_named("ideas"), keymap)
-        keys = f"{take} take · {ideas} ideas", f"{take} take"
+        keys = f"{take} take · {ideas} ideas", f"{take} take", take
         self._known_keys = dict(keymap), keys
         return keys
 
     @staticmethod
     def _current(state: AppState) -> Ideas | None:
         ideas = state.ideas
-        return ideas if ideas is not None and ideas.topic == state.topic else None
+        known = ideas is not None and ideas.topic == state.topic
+        return ideas if known and not _is_scanned(state) else None
 
     # --- the page -------------------------------------------------------------------------
 
@@ -272,12 +290,21 @@ class IdeaFeature:
         """Take the idea of the line."""
         await self._services.editing.finish_typing()
         ideas = self._current(self._services.state)
-        if ideas is None:
+        if _is_scanned(self._services.state):
+            self._window.notify(LET_IT_END)
+        elif ideas is None:
             self._window.notify("Edits of this definition are still being measured.")
         elif ideas.best is None:
             self._window.notify(f"{ideas.note}.")
         else:
             await self._take(ideas.best)
+
+    async def preview_best(self) -> None:
+        """Preview the edit of the line; another step is not taken by that."""
+        if refusal := no_preview(self._services.state):
+            self._window.notify(refusal)
+        else:
+            await self.take_best()
 
     async def choose(self) -> None:
         """Show the page until an idea is taken or it is closed."""
@@ -403,6 +430,11 @@ class IdeaFeature:
 
         dialog = RunningDialog("Asking for wordings", "Esc continues without them", write, Text)
         await self._run(dialog)
+
+
+def _is_scanned(state: AppState) -> bool:
+    """Return whether a scan is under way, whose verdicts decide what comes next."""
+    return state.scan is not None and state.scan.progress is not None
 
 
 def searched(

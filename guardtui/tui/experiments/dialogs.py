@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from guardtui.advice.experiment_candidates import names
 from guardtui.app.experiments.status import ExperimentPlan, ExperimentStatus
-from guardtui.domain.figures import about_text, count_text
+from guardtui.domain.figures import calls_text, count_text
 from guardtui.domain.text import display_start, display_text
 from guardtui.domain.topic import Topic
 from guardtui.tui.advice.edit_list import EditList
@@ -67,8 +67,7 @@ class ExperimentPlanDialog(FormDialog[int | None]):
 def plan_text(plan: ExperimentPlan) -> Text:
     """Return what an experiment tries and takes, and what happens to a profile."""
     text = Text(display_text(plan.who), "bold")
-    taken = f"{about_text(plan.expected, 'call')}, at most {plan.most:,}"
-    text.append(f": {taken}")
+    text.append(f": {calls_text(plan.expected, plan.most)}")
     if plan.duration:
         text.append(f"; {plan.duration}")
     if plan.cost:

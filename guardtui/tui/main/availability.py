@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from guardtui.app.editing.decisions import NOTHING_TO_KEEP, nothing_to_discard
-from guardtui.app.editing.preview import needs_all
+from guardtui.app.editing.preview import LET_IT_END, needs_all
+from guardtui.app.editing.workspace_sync import NOTHING_TO_SAVE
 from guardtui.app.experiments.session_experiments import UNDER_WAY as EXPERIMENT_UNDER_WAY
 from guardtui.app.scan.record import is_recorded, iteration_behind
 from guardtui.app.scan.run import NO_SCAN, UNDER_WAY
@@ -26,12 +27,24 @@ NEEDS_ALL = frozenset(
 
 
 NOTHING_JUDGED = "No guardrail has judged anything here yet: scan first."
+NO_DIFFERENCE = "The definition is that of the baseline."
+NO_PREVIEW = "Only an edit has a preview; this is another step: Enter"
+
+
+def no_preview(state: AppState) -> str:
+    """Return why the step of the line Next has no preview; "" for an edit."""
+    best = None if state.ideas is None else state.ideas.best
+    is_step = best is not None and best.proposal is None
+    return f"{NO_PREVIEW} shows what it does." if is_step else ""
 
 
 class Availability:
     """Returns what an action still needs, by its name in the registry."""
 
-    follows = ("topic", "evaluation", "iterations", "comparison", "scan", "experiment")
+    follows = (
+        "topic", "evaluation", "iterations", "comparison", "scan", "experiment", "ideas", "pinned",
+        "files",
+    )  # fmt: skip
 
     def __init__(self, services: Services, refresh: Callable[[], None]) -> None:
         """`refresh` updates the keys of the footer."""
@@ -45,12 +58,15 @@ class Availability:
             "experiment": lambda: UNDER_WAY if services.scans.under_way else "",
             "pause_scan": lambda: "" if self._is_asked else NO_SCAN,
             "stop_scan": lambda: "" if services.guardrail_in_use else NO_SCAN,
-            "keep": self._nothing_to_keep,
-            "discard": self._nothing_to_discard,
+            "keep": lambda: self._scanning() or self._nothing_to_keep(),
+            "discard": lambda: self._scanning() or self._nothing_to_discard(),
+            "save": lambda: "" if services.workspace.unsaved else NOTHING_TO_SAVE,
+            "show_difference": lambda: "" if services.workspace.changes else NO_DIFFERENCE,
             "undo": lambda: "" if services.session.can_undo else "Nothing to undo.",
             "redo": lambda: "" if services.session.can_redo else "Nothing to redo.",
             "to_regression": self._no_regressions,
             "show_trust": self._nothing_judged,
+            "preview_idea": lambda: no_preview(services.state),
         }
 
     def refusal(self, name: str) -> str:
@@ -66,6 +82,9 @@ class Availability:
         if refused != self._refused:
             self._refused = refused
             self._refresh()
+
+    def _scanning(self) -> str:
+        return LET_IT_END if self._services.scans.results.scanning else ""
 
     def _nothing_to_keep(self) -> str:
         shown, session = self._services.state.evaluation, self._services.session

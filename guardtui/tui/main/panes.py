@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
-from textual.containers import Container, Horizontal, Vertical
+from textual.containers import Container, ItemGrid, Vertical
 from textual.content import Content
 from textual.geometry import Size
 from textual.screen import Screen
@@ -123,7 +123,7 @@ class Panes:
     def compose(self) -> ComposeResult:
         """Yield the widgets in their layout."""
         yield self.header
-        with Horizontal(id="top"):
+        with ItemGrid(id="top"):
             yield self.editor
             yield self.named("metrics")
         yield self.next_line
@@ -172,17 +172,17 @@ class Panes:
 
     @property
     def side_by_side(self) -> bool:
-        """Whether there is room for all panes."""
+        """Return whether there is room for all panes."""
         return self._has("-full", "-broad")
 
     @property
     def broad(self) -> bool:
-        """Whether there is room for history and categories beside the results."""
+        """Return whether there is room for history and categories beside the results."""
         return self._has("-broad")
 
     @property
     def stacked(self) -> bool:
-        """Whether the detail is shown with the results only, and no other pane above them."""
+        """Return whether the detail is shown with the results only, without a pane above."""
         return self._has("-low", "-small", "-tiny")
 
     @property

@@ -20,6 +20,8 @@ LISTS = "lists"
 """Every table, list and scrolling page; actions of the pane take precedence."""
 LETTERS = "letters"
 """Not a scope: the first part of the ids of keys that work outside of text fields."""
+NO_KEY = "no_key_"
+"""Start of a key that no terminal sends: the author may set another one by the binding's id."""
 SCOPE_TITLES = {
     SCREEN: "Everywhere",
     LISTS: "In every list, table and page",
@@ -66,7 +68,7 @@ class Action:
 
     @property
     def shown(self) -> bool:
-        """Whether it is in the footer."""
+        """Return whether it is in the footer."""
         return self.rank is not None
 
     @property
@@ -87,8 +89,7 @@ class Action:
     @property
     def binding(self) -> Binding:
         return Binding(
-            # No terminal sends this key: the author may set another one by the id.
-            self.keys or f"no_key_{self.scope}_{self.name.strip(')').replace('(', '_')}",
+            self.keys or f"{NO_KEY}{self.scope}_{self.name.strip(')').replace('(', '_')}",
             self.name,
             self.footer or self.title,
             show=self.shown,

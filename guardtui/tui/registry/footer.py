@@ -12,7 +12,7 @@ from textual.binding import Binding
 from textual.widgets import Footer
 
 from guardtui.tui.kit.inert import Static
-from guardtui.tui.registry.actions import ACTIONS, Action, binding_ids
+from guardtui.tui.registry.actions import ACTIONS, NO_KEY, Action, binding_ids
 from guardtui.tui.textual_compat import FooterKey
 
 MOST = 7
@@ -48,7 +48,7 @@ class FittingFooter(Footer):
     """A compact footer without cut keys: a key that does not fit is left out.
 
     A screen may name actions that come first (`footer_first`), such as those of a running scan.
-    What the app refuses now (`refusal_of`) is left out.
+    What the screen refuses now (`refusal_of`) is left out, also below a dialog.
     """
 
     _composed: tuple[object, ...] = ()
@@ -89,8 +89,8 @@ class FittingFooter(Footer):
     def _entries(self) -> list[FooterEntry]:
         first: Sequence[str] = getattr(self.screen, "footer_first", ())
         entries = ordered(self.screen.active_bindings, self.app.get_key_display, first)
-        refused: Callable[[Action], str] = getattr(self.app, "refusal_of", lambda action: "")
-        return [entry for entry in entries if not refused(entry.action)]
+        refused: Callable[[str], str] = getattr(self.screen, "refusal_of", lambda name: "")
+        return [entry for entry in entries if not refused(entry.action.name)]
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self.recompose)
@@ -108,7 +108,9 @@ def ordered(
     entries: dict[str, FooterEntry] = {}
     for _, binding, enabled, _ in active.values():
         action = _ACTIONS.get(binding.id or "")
-        if action is None or not enabled or not (binding.show or action.name in first):
+        if action is None or not enabled or binding.key.startswith(NO_KEY):
+            continue
+        if not (binding.show or action.name in first):
             continue
         letter = binding.id != action.binding.id
         if action.name not in entries or letter:

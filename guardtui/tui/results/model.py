@@ -248,8 +248,9 @@ def _category_cells(results: Results, rows: _Rows) -> list[Cell]:
     column = results.prompts.category_column
     if column is None:
         return [_EMPTY] * len(rows)
-    groups, names = results.prompts.groups(column)
-    return [(names[group], "dim") for group in groups[rows].tolist()]
+    # Not the groups: all rows take longer than a row may take to be painted.
+    texts = results.prompts.frame[column][rows].to_list()
+    return [(text or "(none)", "dim") for text in texts]
 
 
 _CELLS: dict[str, Callable[[Results, _Rows], list[Cell]]] = {
@@ -270,10 +271,10 @@ _CELLS: dict[str, Callable[[Results, _Rows], list[Cell]]] = {
 
 
 def part_name(matched: int) -> str:
-    """Return a short name of the matched part of the definition."""
+    """Return the name of the matched part of the definition."""
     if matched < 0:
         return ""
-    return "desc" if matched == 0 else f"ex {matched}"
+    return "description" if matched == 0 else f"example {matched}"
 
 
 def build_results(

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
-from guardtui.domain.metrics import metrics_by_group
+from guardtui.domain.metrics import Metrics, metrics_by_group
 from guardtui.session.history import HistoryEntry, recorded_history
 from guardtui.tui.history.text import chart_text, entry_line, head_line, history_marks
 from guardtui.tui.main.feature import ActionMethod
@@ -42,19 +42,22 @@ class SideFeature:
         state, drawn = self._services.state, self._drawn
         self._drawn = state
         if drawn is None or state.evaluation is not drawn.evaluation:
-            self._show_categories(state)
+            self._window.start(self._show_categories(state), group="categories", exclusive=True)
         # The iterations of another guardrail have figures that compare with none of these.
         if drawn is None or _history_of(state) != _history_of(drawn):
             self._window.start(self._show_history(), group="side", exclusive=True)
 
-    def _show_categories(self, state: AppState) -> None:
+    async def _show_categories(self, state: AppState) -> None:
         evaluation, prompts = state.evaluation, state.evaluated
         column = None if prompts is None else prompts.category_column
         if evaluation is None or prompts is None or column is None:
             self._window.panes.categories.show({})
             return
-        groups, names = prompts.groups(column)
-        self._window.panes.categories.show(metrics_by_group(evaluation.codes, groups, names))
+
+        def by_category() -> dict[str, Metrics]:
+            return metrics_by_group(evaluation.codes, *prompts.groups(column))
+
+        self._window.panes.categories.show(await asyncio.to_thread(by_category))
 
     async def _show_history(self) -> None:
         iterations = tuple(self._services.session.comparable)

@@ -222,6 +222,34 @@ async def test_rates_of_a_scan_that_is_not_complete_are_forecast(topic_path: Pat
     await loop.services.close()
 
 
+async def test_prompts_that_were_asked_since_they_may_change_do_not_stand_for_the_others(
+    topic_path: Path,
+) -> None:
+    loop = await opened(topic_path)
+    before = scanned(loop).metrics.coverage
+    await loop.describe("Personal tax advice: what to deduct")
+    shown = loop.state.evaluation
+    assert shown is not None
+    asked = np.flatnonzero(np.arange(len(shown.keys)) % 16 == 1)
+    answers = np.full(len(shown.keys), -2)
+    answers[asked] = ~shown.should_trigger[asked]  # each of them is wrong now
+    part = scanned(loop, triggered=answers)
+    await loop.services.preview.show(part)
+    assert loop.state.partial is not None
+    assert loop.state.partial.estimate is not None
+    expected = loop.state.partial.estimate.rates["coverage"]
+    assert expected is not None
+    assert before is not None
+    lost = len(asked) / len(answers)
+    assert before - 3 * lost < expected.value < before
+    await loop.services.close()
+    loop = await opened(topic_path)  # the screen says the same after a restart
+    estimate = await loop.services.forecasting.estimate(part, loop.state.prompts)
+    assert estimate is not None
+    assert estimate.rates["coverage"] == expected
+    await loop.services.close()
+
+
 async def test_rates_of_the_first_scan_are_forecast_from_its_own_verdicts(
     topic_path: Path,
 ) -> None:

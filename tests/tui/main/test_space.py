@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import TextArea
 
 from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompts.dialog import PromptDialog
 from tests.tui.results_app import ROWS, on_all
 from tests.tui.stages import first_is_fast
+from tests.tui.settling import settle
 from tests.tui.tax_app import drive, frame, settled, topic_path, until
 
 __all__ = ["topic_path"]
@@ -159,3 +161,33 @@ async def test_a_smaller_terminal_shows_the_focused_pane(topic_path: Path) -> No
         assert table.region.height > 0
 
     await drive(topic_path, run, (120, 40))
+
+
+@pytest.mark.parametrize("size", [(120, 40), (100, 30), (80, 24)])
+async def test_the_topic_pane_is_as_high_as_the_definition_after_each_change(
+    topic_path: Path, size: tuple[int, int]
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        editor, description = main.panes.editor, main.query_one("#field-description", TextArea)
+        words = " word" * (description.size.width // 5)
+
+        async def fits(field: str, rows: int) -> None:
+            await until(pilot, lambda: main.query_one(field).size.height == rows)
+            await settle()
+            shown = sum(child.outer_size.height for child in editor.children if child.display)
+            assert (editor.size.height, editor.max_scroll_y) == (shown, 0)
+            assert main.query_one("#top").size.height == editor.outer_size.height
+
+        await fits("#field-description", 1)
+        description.focus()
+        description.insert(words, description.document.end)
+        await fits("#field-description", 2)
+        await pilot.press("ctrl+z")
+        await fits("#field-description", 1)
+        editor.add_example(f"May I?{words}")
+        await fits("#field-example-3", 2)
+        main.query_one("#field-example-3").focus()
+        await pilot.press("alt+x")
+        await fits("#field-example-3", 1)
+
+    await drive(topic_path, run, size)

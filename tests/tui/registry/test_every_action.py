@@ -209,7 +209,7 @@ CASES: dict[str, Case] = {
     "recent_messages": opens(TextPage),
     "take_idea": tells("i in the results adds a prompt"),
     "open_ideas": opens(IdeasPage),
-    "preview_idea": tells("i in the results adds a prompt"),
+    "preview_idea": tells("Enter shows what it does"),
     "explain_mistake": opens(MistakePage, on_a_mistake),
     "ideas": opens(IdeasPage),
     "keep": opens(ConfirmDialog, broken_from_afar),
