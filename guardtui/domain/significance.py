@@ -96,7 +96,7 @@ class Pairs:
 
     @property
     def defined(self) -> bool:
-        """Whether both classes have prompts, so that coverage is defined."""
+        """Return whether both classes have prompts, so that coverage is defined."""
         return sum(self.positive) > 0 and sum(self.negative) > 0
 
     @property
@@ -161,7 +161,7 @@ class Significance:
 
     @property
     def could_be_chance(self) -> bool:
-        """Whether there is no demonstrable change: the interval of the change contains 0."""
+        """Return whether there is no demonstrable change: the interval of the change contains 0."""
         return self.difference not in (Difference.BETTER, Difference.WORSE)
 
     @property

@@ -105,7 +105,7 @@ class Ideas:
 
     @property
     def has_check(self) -> bool:
-        """Whether a check of the likely changes is among them, which tells more than labels do."""
+        """Return whether a check of the likely changes, which tells more than labels, is listed."""
         return any(idea.kind is IdeaKind.CHECK for idea in self.ranked)
 
 
@@ -197,8 +197,10 @@ def in_short(topic: Topic, proposal: Proposal) -> str:
     quoted = f"“{display_start(new[-1], _SHOWN)}”" if new else ""
     added = len(new) - len(replaced)
     if replaced:
-        one = ", one of them" if len(replaced) > 1 else ""
-        parts.append(f"replace {named_examples(replaced)}{'' if added else f'{one} by {quoted}'}")
+        of_them = ", one of them" if len(replaced) > 1 else ""
+        parts.append(
+            f"replace {named_examples(replaced)}{'' if added else f'{of_them} by {quoted}'}"
+        )
     if added:
         parts.append(f"add {'the example' if added == 1 else f'{added} examples, one is'} {quoted}")
     if dropped:

@@ -19,7 +19,7 @@ from guardtui.session.session import PLATEAU
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """Where the author stands with a definition, as the screen shows it.
+    """State of the work on a definition, as the screen shows it.
 
     `limits` says which limits it violates, or "". `better_edit` says what an experiment has shown
     and is not kept yet, or "". `best` is the number of the best kept iteration, None without one;
@@ -43,22 +43,22 @@ class Situation:
 
     @property
     def by_guardrail(self) -> bool:
-        """Whether the figures are of the guardrail itself."""
+        """Return whether the figures are of the guardrail itself."""
         return self.evaluation.settings.kind in REMOTE
 
     @property
     def is_measured(self) -> bool:
-        """Whether the engine or the guardrail has judged every prompt."""
+        """Return whether the engine or the guardrail has judged every prompt."""
         return not self.is_forecast and not self.evaluation.metrics.missing
 
     @property
     def has_mistakes(self) -> bool:
-        """Whether a prompt is judged wrongly."""
+        """Return whether a prompt is judged wrongly."""
         return self.evaluation.metrics.fp + self.evaluation.metrics.fn > 0
 
     @property
     def awaits_scan(self) -> bool:
-        """Whether a guardrail is configured that has not answered about the definition."""
+        """Return whether a guardrail is configured that has not answered about the definition."""
         return bool(self.who) and not self.by_guardrail
 
 

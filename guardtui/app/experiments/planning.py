@@ -204,7 +204,7 @@ class Design:
             stratified_folds(prompts.expected, len(prompts), self.seed, prompts.keys),
             kind="stable",
         )
-        # The looks are parts of the prompts that count.
+        # The rounds are parts of the prompts that count.
         return Experiment(
             right, prompts.expected, counted, order[np.isin(order, experiment_rows(prompts))]
         )

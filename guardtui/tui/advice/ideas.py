@@ -122,13 +122,13 @@ class IdeasPage(EditList[Choice]):
         Binding("p,right", "preview", "Preview it"),
         Binding("d,delete", f"answer({Wish.DISCARD.value!r})", "Discard it"),
         Binding("s", f"answer({Wish.SEARCH.value!r})", "Search for more"),
-        Binding("w", f"answer({Wish.WORDINGS.value!r})", "Own wordings or a model's"),
+        Binding("w", f"answer({Wish.WORDINGS.value!r})", "Own descriptions or a model's"),
     ]
 
     TITLE_TEXT = "Ideas"
-    KEYS_TEXT = "Enter previews · d discards · s searches · w wordings · Esc"
-    KEYS_OF_A_STEP = "Enter takes it · s searches · w wordings · Esc"
-    KEYS_WITHOUT_EDITS = "s searches · w wordings · Esc"
+    KEYS_TEXT = "Enter previews · d discards · s searches · w writes · Esc"
+    KEYS_OF_A_STEP = "Enter takes it · s searches · w writes · Esc"
+    KEYS_WITHOUT_EDITS = "s searches · w writes · Esc"
 
     help_pane = "ideas"
 

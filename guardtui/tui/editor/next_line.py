@@ -25,7 +25,7 @@ _LEAST = 20  # least columns of the step; for these its keys and its gain give w
 _MUTED = "$text-muted"
 
 
-LOADING = "loading the engine, a quick stand-in for your guardrail …"
+LOADING = "loading the engine, a quick approximation of your guardrail …"
 _TURNS = "-\\|/"
 _TURN = 0.25  # seconds
 

@@ -23,7 +23,7 @@ def test_show_has_definition_figures_and_what_was_edited(plain: Plain) -> None:
     result = plain("description Advice on income tax and its deductions", "show")
     assert (result.code, result.err) == (0, "")
     shown = result.out.partition("\nEdited: description ")[2]
-    assert " wrongly stopped, measured by the engine (a quick stand-in" in shown
+    assert " wrongly stopped, measured by the engine (a quick approximation" in shown
     assert "\nname: Tax advice\ndescription: Advice on income tax and its deductions\n" in shown
     assert "\nexample 2: When is my tax return due?\nintent: block\nedit: " in shown
     assert "\nfile: unsaved edits\n" in shown
@@ -35,7 +35,7 @@ def test_show_has_definition_figures_and_what_was_edited(plain: Plain) -> None:
 def test_figures_stand_with_guardrail_and_judgement(plain: Plain) -> None:
     lines = plain().out.split("\n")
     assert lines[0] == "guardtui  topic.yaml × prompts.csv (10 prompts)"
-    assert ", measured by the engine (a quick stand-in for your guardrail" in lines[1]
+    assert ", measured by the engine (a quick approximation of your guardrail" in lines[1]
     assert lines[2].startswith("Coverage is ")
     assert lines[3] == "Too few to tell: add 5 to trigger, 5 not to."
 

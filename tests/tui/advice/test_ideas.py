@@ -145,7 +145,7 @@ async def test_the_figures_of_a_preview_are_those_of_the_screen_once_it_is_taken
         rows = len(re.findall(r"✗ broke|✓ fixed", shown))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is main and settled(main))
-        await until(pilot, lambda: f"{counts[0]}, against #" in frame(app))
+        await until(pilot, lambda: f"{counts[0]} since #" in frame(app))
         after = re.findall(r"(?:coverage|TPR|TNR) (0\.\d{3})", frame(app))
         assert after[:3] == rates
         assert rows
