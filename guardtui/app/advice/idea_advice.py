@@ -25,6 +25,7 @@ from guardtui.app.advice.next_step import Situation, with_next_step
 from guardtui.app.advice.refinement import Measure, RefinementError, Refinements
 from guardtui.app.advice.wording_trials import MeasuredWordings
 from guardtui.app.context import Context
+from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.state import AppState
 from guardtui.app.stoppable import run_stoppable
@@ -259,7 +260,9 @@ class IdeaAdvice:
         if edited:
             self._jobs.cancel(_GROUP)
         evaluation = new.evaluation
-        decided = new.iterations is not old.iterations or _ended(new) != _ended(old)
+        # The last status of an experiment comes twice: while it ends, and once it has ended.
+        ended = new.experiment is not old.experiment and _has_ended(new.experiment)
+        decided = new.iterations is not old.iterations or ended
         if evaluation is None or (evaluation is old.evaluation and not edited and not decided):
             return
         if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
@@ -386,7 +389,6 @@ class IdeaAdvice:
         self._store.publish(replace(state, ideas=ideas))
 
 
-def _ended(state: AppState) -> object:
-    """Return what came of an experiment, or None."""
-    status = state.experiment
-    return None if status is None else (status.best, status.ending, status.stopped)
+def _has_ended(status: ExperimentStatus | None) -> bool:
+    """Return whether no experiment is under way any more, or none is shown."""
+    return status is None or status.ending is not None or bool(status.stopped)
