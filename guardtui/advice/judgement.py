@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from guardtui.domain.comparison import Comparison
     from guardtui.domain.estimates import PartialRates
     from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.prompts import PromptSet
     from guardtui.domain.significance import Significance
     from guardtui.forecast.forecaster import Forecast
 
@@ -95,6 +96,19 @@ class Judgement:
     code: Code
     worth: Worth
     text: str
+
+
+def missing_prompts(prompts: PromptSet) -> str:
+    """Return what a prompt set lacks for advice, in a sentence, or ""."""
+    belong = int(prompts.expected.sum())
+    counts = {"belong to the topic": belong, "do not belong to it": len(prompts) - belong}
+    few = [kind for kind, count in counts.items() if count < LABELS_AT_LEAST]
+    if not few:
+        return ""
+    return (
+        f"Add prompts that {few[0]}: {counts[few[0]]} of {LABELS_AT_LEAST} needed. "
+        "With fewer of a kind nothing can be told"
+    )
 
 
 def judge(

@@ -12,13 +12,13 @@ import numpy as np
 
 from guardtui.advice.candidates import same
 from guardtui.advice.folds import LIKELY_FROM
+from guardtui.advice.judgement import missing_prompts
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.advice.search import SearchResult
 from guardtui.app.advice.ideas import (
     Idea,
     IdeaKind,
     Ideas,
-    missing_prompts,
     ranked_ideas,
 )
 from guardtui.app.advice.next_step import Situation, with_next_step

@@ -9,13 +9,13 @@ from enum import StrEnum
 import numpy as np
 
 from guardtui.advice.candidates import CandidateKind, same
+from guardtui.advice.judgement import missing_prompts
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Key, SearchResult
 from guardtui.app.scan.plan import usual_goal
 from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.guardrail import remote_name
-from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic, named_examples
@@ -110,19 +110,6 @@ class Ideas:
     def has_check(self) -> bool:
         """Return whether a check of the likely changes, which tells more than labels, is listed."""
         return any(idea.kind is IdeaKind.CHECK for idea in self.ranked)
-
-
-def missing_prompts(prompts: PromptSet) -> str:
-    """Return what a prompt set lacks for advice, in a sentence, or ""."""
-    belong = int(prompts.expected.sum())
-    counts = {"belong to the topic": belong, "do not belong to it": len(prompts) - belong}
-    few = [kind for kind, count in counts.items() if count < LABELS_AT_LEAST]
-    if not few:
-        return ""
-    return (
-        f"Add prompts that {few[0]}: {counts[few[0]]} of {LABELS_AT_LEAST} needed. "
-        "With fewer of a kind nothing can be told"
-    )
 
 
 def ranked_ideas(

@@ -17,6 +17,7 @@ import pytest
 from guardtui.advice.candidates import CandidateKind, same
 from guardtui.advice.duplicates import Duplicates
 from guardtui.advice.folds import LIKELY_FROM
+from guardtui.advice.judgement import missing_prompts
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Gain, Objective, Stopped
 from guardtui.advice.prompt_set import Survey
@@ -27,7 +28,6 @@ from guardtui.app.advice.idea_advice import label_need, label_step, mistake_step
 from guardtui.app.advice.ideas import (
     IdeaKind,
     Ideas,
-    missing_prompts,
     ranked_ideas,
     summary,
 )
