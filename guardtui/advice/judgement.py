@@ -101,14 +101,14 @@ class Judgement:
 def missing_prompts(prompts: PromptSet) -> str:
     """Return what a prompt set lacks for advice, in a sentence, or ""."""
     belong = int(prompts.expected.sum())
-    counts = {"belong to the topic": belong, "do not belong to it": len(prompts) - belong}
-    few = [kind for kind, count in counts.items() if count < LABELS_AT_LEAST]
-    if not few:
-        return ""
-    return (
-        f"Add prompts that {few[0]}: {counts[few[0]]} of {LABELS_AT_LEAST} needed. "
-        "With fewer of a kind nothing can be told"
-    )
+    for count, single, several in (
+        (belong, "belongs to the topic", "belong to the topic"),
+        (len(prompts) - belong, "does not belong to it", "do not belong to it"),
+    ):
+        if (missing := LABELS_AT_LEAST - count) > 0:
+            added = f"{count_text(missing, 'prompt')} that {single if missing == 1 else several}"
+            return f"Add {added}. With fewer than {LABELS_AT_LEAST} of a kind nothing can be told"
+    return ""
 
 
 def judge(

@@ -50,8 +50,9 @@ class IdeaKind(StrEnum):
 class Idea:
     """One idea in display-safe text.
 
-    A measured edit has a `proposal`. `detail` explains it, and `keys` are the prompts concerned.
-    `labels` is about how many more would make the effect of edits known well enough.
+    A measured edit has a `proposal`, and `short` says it in fewer words. `detail` explains it, and
+    `keys` are the prompts concerned. `labels` is about how many more would make the effect of
+    edits known well enough.
     """
 
     kind: IdeaKind
@@ -60,16 +61,12 @@ class Idea:
     detail: str = ""
     keys: tuple[int, ...] = ()
     labels: int = 0
+    short: str = ""
 
     @property
     def line(self) -> str:
         """The idea with its figures."""
         return f"{self.text}  {self.figures}" if self.figures else self.text
-
-    @property
-    def short_text(self) -> str:
-        """The text in a few words: the first sentence of a step, which says what to do."""
-        return self.text if self.proposal is not None else self.text.partition(". ")[0]
 
     @property
     def gain(self) -> Gain | None:
@@ -144,7 +141,7 @@ def ranked_ideas(
         key=lambda proposal: (_is_harmful(proposal), -proposal.gain.value),
     )
     ideas = [
-        Idea(IdeaKind.EDIT, summary(topic, proposal), proposal)
+        Idea(IdeaKind.EDIT, summary(topic, proposal), proposal, short=in_short(topic, proposal))
         for proposal in advised or _guess(measured, discarded)
     ]
     if experiment:
@@ -169,8 +166,12 @@ def ranked_ideas(
 def summary(topic: Topic, proposal: Proposal) -> str:
     """Return the edits of a proposal in a line: one in full, several in short."""
     worded = " (worded by the model)" if CandidateKind.REWORD in proposal.kinds else ""
-    if len(proposal.changes) == 1:
-        return f"{proposal.changes[0]}{worded}"
+    one = proposal.changes[0] if len(proposal.changes) == 1 else in_short(topic, proposal)
+    return f"{one}{worded}"
+
+
+def in_short(topic: Topic, proposal: Proposal) -> str:
+    """Return the edits of a proposal without the texts that they replace or drop, or ""."""
     before, after = topic, proposal.topic
     parts = []
     if after.description != before.description:
@@ -191,9 +192,11 @@ def summary(topic: Topic, proposal: Proposal) -> str:
         parts.append(f"add {'the example' if added == 1 else f'{added} examples, one is'} {quoted}")
     if dropped:
         parts.append(f"drop {named_examples(dropped)}")
+    if not parts:
+        return ""
     start = ", ".join(parts[:-1])
     text = f"{start} and {parts[-1]}" if start else parts[-1]
-    return capitalized(text) + worded
+    return capitalized(text)
 
 
 def _guess(measured: Sequence[Proposal], discarded: Container[Key]) -> list[Proposal]:
@@ -226,7 +229,7 @@ def _check(forecast: Forecast | None) -> Idea | None:
     doubtful = int(np.count_nonzero(in_doubt(changes)))
     calls = count_text(min(doubtful, usual_goal(len(changes)).calls), "call")
     name = remote_name(forecast.grounds.settings.kind)
-    return Idea(IdeaKind.CHECK, f"Check the likely changes with {name}: at most {calls}")
+    return Idea(IdeaKind.CHECK, f"Check the likely changes with {name}. At most {calls}")
 
 
 def _nothing(topic: Topic, search: SearchResult | None) -> str:

@@ -64,7 +64,10 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case with its step; one that is not `first` comes after edits that are likely to help."""
+    """A case with its step.
+
+    One that is not `first` comes after a check and after edits that are likely to help.
+    """
 
     kind: IdeaKind
     holds: Callable[[Situation], bool]
@@ -72,8 +75,8 @@ class Case:
     first: bool = True
 
 
-def _missing(count: int) -> str:
-    return f"{count_text(count, 'prompt')} {'has' if count == 1 else 'have'}"
+def _unanswered(count: int) -> str:
+    return f"{count_text(count, 'prompt')} that {'has' if count == 1 else 'have'} no verdict"
 
 
 def _keeps(now: Situation) -> str:
@@ -89,27 +92,27 @@ CASES: tuple[Case, ...] = (
     Case(
         IdeaKind.BETTER_EDIT,
         lambda now: bool(now.better_edit),
-        lambda now: f"Keep the edit that is shown to be better: {now.better_edit}",
+        lambda now: f"Keep the edit shown to be better. Coverage is greater {now.better_edit}",
     ),
     Case(
         IdeaKind.SCAN_MISSING,
         lambda now: now.by_guardrail and now.evaluation.metrics.missing > 0,
-        lambda now: f"Scan what is missing: {_missing(now.evaluation.metrics.missing)} no verdict",
+        lambda now: f"Scan {_unanswered(now.evaluation.metrics.missing)}. Only these are asked",
     ),
     Case(
         IdeaKind.SCAN,
         lambda now: now.is_forecast and not now.is_best and now.likely is True,
-        lambda now: "Scan it: the forecast says probably better. A scan decides",
+        lambda now: "Scan it: probably better by the forecast. A scan decides",
     ),
     Case(
         IdeaKind.DISCARD,
         lambda now: now.is_forecast and not now.is_best and now.likely is False,
-        lambda now: f"Discard the edit: the forecast says probably worse. Back to #{now.best}",
+        lambda now: f"Discard it: probably worse by forecast. Back to #{now.best}",
     ),
     Case(
         IdeaKind.DISCARD,
         lambda now: now.is_measured and not now.is_best and now.judgement.code is Code.WORSE,
-        lambda now: f"Discard the edit: worse, more than chance. Back to #{now.best}",
+        lambda now: f"Discard it: worse, more than chance. Back to #{now.best}",
     ),
     Case(
         IdeaKind.KEEP,
@@ -134,12 +137,18 @@ CASES: tuple[Case, ...] = (
     Case(
         IdeaKind.SCAN,
         lambda now: now.is_best and now.is_forecast,
-        lambda now: "Scan it: the guardrail has not answered about it",
+        lambda now: "Scan it: the guardrail has not judged it",
     ),
     Case(
         IdeaKind.KEEP,
         lambda now: now.is_measured and now.is_better,
-        lambda now: f"Keep it, or edit on: greater than #{now.best}, may be chance. {_keeps(now)}",
+        lambda now: f"Keep it, or edit on. A gain on #{now.best} that may be chance. {_keeps(now)}",
+        first=False,
+    ),
+    Case(
+        IdeaKind.SCAN,
+        lambda now: now.is_forecast and not now.is_best,
+        lambda now: "Scan it, or edit on. The forecast is not sure if it is better",
         first=False,
     ),
     Case(
@@ -154,7 +163,7 @@ CASES: tuple[Case, ...] = (
 _NO_MISTAKES = Case(
     IdeaKind.ADD_PROMPTS,
     lambda now: not now.has_mistakes,
-    lambda now: "Add harder prompts: no mistakes are left on these",
+    lambda now: "Add harder prompts. No mistakes are left on these",
 )
 """The step where nothing else is one."""
 
@@ -169,6 +178,9 @@ def with_next_step(ideas: Ideas, now: Situation) -> Ideas:
     others = [idea for idea in ideas.ranked if case.kind is not idea.kind]
     likely = 0
     if not case.first:
-        likely = sum(idea.gain is not None and idea.gain.likely for idea in others)
+        likely = sum(
+            idea.kind is IdeaKind.CHECK or (idea.gain is not None and idea.gain.likely)
+            for idea in others
+        )
     others.insert(likely, Idea(case.kind, case.text(now)))
     return replace(ideas, ranked=tuple(others))

@@ -82,7 +82,7 @@ class ExperimentGuardrails:
         """
         model = self._connections.model
         if model is None:
-            return f"a test profile of {self._connections.who}", None
+            return self._connections.who, None
         return self.who, model.scanner().settings
 
     def made(self, record: ExperimentRecord) -> bool:

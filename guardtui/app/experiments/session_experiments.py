@@ -125,7 +125,7 @@ class Experiments:
             return ""
         if status is not None and status.stopped and status.topic == state.topic:
             who = display_start(status.settings.guardrail.badge(), 40)
-            return f"Go on with the experiment on {who}: {made_text(status)}"
+            return f"Go on with the experiment on {who}. {made_text(status)}"
         who, settings = self.guardrails.planned
         key = (state.topic, state.prompts, who, len(state.iterations), self.under_way, status)
         if self._estimated[0] != key:

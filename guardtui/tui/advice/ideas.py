@@ -243,7 +243,7 @@ class IdeaFeature:
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self._line = window.panes.next_line
-        self._known_keys: tuple[Mapping[str, str], tuple[str, str]] | None = None
+        self._known_keys: tuple[Mapping[str, str], tuple[str, ...]] | None = None
         self.actions: Mapping[str, ActionMethod] = {
             "take_idea": window.action(self.take_best),
             "ideas": window.action(self.choose),
@@ -268,13 +268,13 @@ class IdeaFeature:
         self._line.show(ideas, self._keys, pending)
 
     @property
-    def _keys(self) -> tuple[str, str]:
+    def _keys(self) -> tuple[str, ...]:
         """The keys through the menu, which work everywhere: all, and those that take the idea."""
         keymap = self._window.keymap
         if self._known_keys is not None and self._known_keys[0] == keymap:
             return self._known_keys[1]
         take, ideas = first_key("take_idea", keymap), menu_name(action_named("ideas"), keymap)
-        keys = f"{take} take · {ideas} ideas", f"{take} take"
+        keys = f"{take} take · {ideas} ideas", f"{take} take", take
         self._known_keys = dict(keymap), keys
         return keys
 
