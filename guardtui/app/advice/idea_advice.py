@@ -132,8 +132,7 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
         + (_FROM_INBOX if prompts.waiting else _FROM_LOGS)
     )
     lines += [f"· {display_start(str(prompts.prompts[row]), _SHOWN)}" for row in rows]
-    these = f"these {len(rows)}" if len(rows) > 1 else "this one"
-    step = f"Label more prompts like {these}"
+    step = "Label more prompts whose verdicts are unsure"
     if waiting := len(prompts.waiting):
         step = f"Label prompts ({waiting:,} wait)"
     return Idea(

@@ -544,7 +544,7 @@ async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
         assert [idea.kind for idea in guess] == [IdeaKind.EDIT] * (lows > (-0.05,))
         assert step.gain is None
         assert step.line == (
-            f"Label more prompts like these 6. With {need.labels} labels a gain under "
+            f"Label more prompts whose verdicts are unsure. With {need.labels} labels a gain under "
             f"{need.least_gain:.2f} may be chance"
         )
         assert need.least_gain - 0.01 < need.error <= need.least_gain

@@ -316,7 +316,8 @@ async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
         await pilot.press("y")
         await until(pilot, lambda: settled(main))
         keys = tuple(main.state.prompts.keys[:6].tolist())
-        text = "Label more prompts like these 6. With 40 labels a gain under 0.06 may be chance"
+        text = "Label more prompts whose verdicts are unsure. With 40 labels a gain under 0.06"
+        text += " may be chance"
         step = Idea(IdeaKind.LABEL, text, detail="With 40 labels …", keys=keys)
         main.services.store.publish(replace(main.state, ideas=Ideas(main.state.topic, (step,))))
         await until(pilot, lambda: text[:40] in frame(app))
