@@ -12,13 +12,13 @@ import numpy as np
 
 from guardtui.advice.candidates import same
 from guardtui.advice.folds import LIKELY_FROM
+from guardtui.advice.judgement import missing_prompts
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.advice.search import SearchResult
 from guardtui.app.advice.ideas import (
     Idea,
     IdeaKind,
     Ideas,
-    missing_prompts,
     ranked_ideas,
 )
 from guardtui.app.advice.next_step import Situation, with_next_step
@@ -133,8 +133,7 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
         + (_FROM_INBOX if prompts.waiting else _FROM_LOGS)
     )
     lines += [f"· {display_start(str(prompts.prompts[row]), _SHOWN)}" for row in rows]
-    these = f"these {len(rows)}" if len(rows) > 1 else "this one"
-    step = f"Label more prompts like {these}"
+    step = "Label more prompts whose verdicts are unsure"
     if waiting := len(prompts.waiting):
         step = f"Label prompts ({waiting:,} wait)"
     return Idea(

@@ -147,7 +147,7 @@ async def test_the_limit_of_calls_is_a_number_and_escape_sends_nothing(tmp_path:
         ideas = await play.main.services.ideas.current()
         (idea,) = [one for one in ideas.ranked if one.kind is IdeaKind.EXPERIMENT]
         assert text in idea.text
-        await play.pilot.press("ctrl+@", "i")
+        await play.pilot.press("ctrl+@", "full_stop")
         await until(play.pilot, lambda: isinstance(play.app.screen, IdeasPage))
         await play.pilot.press(*["down"] * ideas.ranked.index(idea), "enter")
         await play.comes(WordingsDialog)
