@@ -61,8 +61,8 @@ def chain(case: Case, score: Score, seed: int) -> list[dict[str, Any]]:
         if len(steps) > STEPS:
             return steps
         ours = [text for text, belong in zip(texts, belongs, strict=True) if belong]
-        missed = [text for text, one in zip(texts, belongs & ~matches, strict=True) if one]
-        stopped = [text for text, one in zip(texts, ~belongs & matches, strict=True) if one]
+        missed = [text for text, wrong in zip(texts, belongs & ~matches, strict=True) if wrong]
+        stopped = [text for text, wrong in zip(texts, ~belongs & matches, strict=True) if wrong]
         before = (description, list(examples))
         while (description, examples) == before:
             kind = choose.choices(list(KINDS), list(KINDS.values()))[0]

@@ -1,4 +1,4 @@
-"""Whether what guardtui promises and keeps comes true on prompts that had no part in it.
+"""Checks of what guardtui promises and keeps, on prompts that had no part in it.
 
     python benchmarks/evidence.py CASES.jsonl [--guardrail FILE.py ...] [--wordings FILE.json]
         [--encoder pair] [--json]
@@ -252,7 +252,7 @@ def experiment(
         for index in run.alive:
             asked = run.unasked(index)
             run.record(index, asked, after[index, rows[asked]].tolist())
-        run.take_looks()
+        run.take_rounds()
     return run.best, run.answered / max(len(candidates) * len(rows), 1)
 
 
@@ -274,7 +274,7 @@ def try_guardrail(
     first = scores_of(half.topic)
     cut = operating_point(first, belongs)
     before = (first >= cut) == belongs
-    after = np.array([(scores_of(one.topic) >= cut) == belongs for one in candidates])
+    after = np.array([(scores_of(candidate.topic) >= cut) == belongs for candidate in candidates])
     results.pairs += 1
     if not len(candidates):
         return

@@ -97,7 +97,7 @@ def main() -> int:
     for name, found in traces.items():
         print(f"{name}: {len(found)} checks")
         for calls in CALLS:
-            at = [[step for step in one if step[0] <= calls][-1] for one in found]
+            at = [[step for step in steps if step[0] <= calls][-1] for steps in found]
             half, held = np.mean([step[1] for step in at]), np.mean([step[2] for step in at])
             within = [f"{np.mean([step[1] <= width for step in at]):.2f}" for width in WIDTHS]
             errors = np.array([step[3] for step in at])
@@ -106,7 +106,7 @@ def main() -> int:
                 f"  {calls:3} calls: ±{half:.3f}, held {held:.2f}, within {WIDTHS}: {within}, {off}"
             )
         for width in WIDTHS:
-            needed = [next((step for step in one if step[1] <= width), None) for one in found]
+            needed = [next((step for step in steps if step[1] <= width), None) for steps in found]
             ended = [step for step in needed if step is not None]
             quarters = np.percentile([step[0] for step in ended], [25, 50, 75]).round()
             held = np.mean([step[2] for step in ended])

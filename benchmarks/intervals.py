@@ -319,7 +319,7 @@ def scores_on_cases(cases: Sequence[Case]) -> Iterator[tuple[NDArray[np.bool_], 
             for examples in (case.examples, case.examples[:-1])
         ]
         z = [engine.z(topic, prompts, lambda _: None) for topic in topics]
-        yield prompts.expected, [special.expit(one[0]) for one in z if one is not None]
+        yield prompts.expected, [special.expit(sample[0]) for sample in z if sample is not None]
 
 
 def halves_held(cases: Sequence[Case], samples: int) -> dict[str, list[bool]]:

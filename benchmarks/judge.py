@@ -139,7 +139,7 @@ async def epochs(url: str, folder: Path) -> None:
     judge = scanner(url, folder)
     for epoch in range(1, EPOCHS + 1):
         verdicts = await judge.scan(TOPIC, prompts, lambda progress: None, epoch=epoch)
-        assert [int(one) for one in verdicts.triggered] == [1, 0] * (len(prompts) // 2)
+        assert [int(verdict) for verdict in verdicts.triggered] == [1, 0] * (len(prompts) // 2)
 
 
 def killed(url: str, folder: Path, count: int) -> tuple[int, int, int]:

@@ -47,7 +47,7 @@ class Found:
 
     @property
     def is_near(self) -> bool:
-        """Whether the cross-validated coverage is within .05 of the best."""
+        """Return whether the cross-validated coverage is within .05 of the best."""
         return self.best - self.held_out <= NEAR + 1e-9
 
 
@@ -95,11 +95,13 @@ def summary(found: Sequence[Found]) -> dict[str, float]:
     """Means over the cases, and the shares of cases that come within .05 of the best."""
     return {
         "cases": len(found),
-        "built-in": float(np.mean([one.built_in for one in found])),
-        "cross_validated": float(np.mean([one.held_out for one in found])),
-        "best": float(np.mean([one.best for one in found])),
-        "built_in_near": float(np.mean([one.best - one.built_in <= NEAR for one in found])),
-        "near": float(np.mean([one.is_near for one in found])),
+        "built-in": float(np.mean([result.built_in for result in found])),
+        "cross_validated": float(np.mean([result.held_out for result in found])),
+        "best": float(np.mean([result.best for result in found])),
+        "built_in_near": float(
+            np.mean([result.best - result.built_in <= NEAR for result in found])
+        ),
+        "near": float(np.mean([result.is_near for result in found])),
     }
 
 
@@ -130,11 +132,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         texts = topic_texts(case.name, case.description, case.examples)
         own = vectors[[row[prompt] for prompt in case.prompts]]
         z = model.score(texts, encoder.encode(texts), own)
-        one = measure(case, probability(z), settings)
-        if one is None:
+        result = measure(case, probability(z), settings)
+        if result is None:
             print(f"{case.id}: too few labels", file=sys.stderr)
         else:
-            found.append(one)
+            found.append(result)
     if not found:
         print("no case has ten labels of each class", file=sys.stderr)
         return 2
@@ -142,8 +144,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps(figures))
         return 0
-    for one in sorted(found, key=lambda one: one.held_out - one.best)[:5]:
-        print(f"{one.id:<40} {one.held_out:.3f} of {one.best:.3f} (built-in {one.built_in:.3f})")
+    for result in sorted(found, key=lambda result: result.held_out - result.best)[:5]:
+        print(
+            f"{result.id:<40} {result.held_out:.3f} of {result.best:.3f} "
+            f"(built-in {result.built_in:.3f})"
+        )
     print(
         f"{len(found)} cases: coverage {figures['built-in']:.3f} as built in, "
         f"{figures['cross_validated']:.3f} fitted and cross-validated, {figures['best']:.3f} at "

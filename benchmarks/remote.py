@@ -247,12 +247,12 @@ class Cloud:
 
 @contextmanager
 def cloud(*arguments: str) -> Iterator[Cloud]:
-    one = Cloud(*arguments)
+    service = Cloud(*arguments)
     try:
-        yield one
+        yield service
     finally:
-        one.process.kill()
-        one.process.wait()
+        service.process.kill()
+        service.process.wait()
 
 
 async def by_sockets(url: str, tasks: int, texts: list[str]) -> float:
@@ -279,10 +279,10 @@ async def by_sockets(url: str, tasks: int, texts: list[str]) -> float:
     return len(texts) / (time.perf_counter() - start)
 
 
-async def by_client(one: Cloud, tasks: int, texts: list[str]) -> float:
+async def by_client(service: Cloud, tasks: int, texts: list[str]) -> float:
     """Prompts per second of a bare loop over the same client."""
     waiting = iter(texts)
-    async with ScanClient(one.settings(tasks)) as client:
+    async with ScanClient(service.settings(tasks)) as client:
 
         async def work() -> None:
             for text in waiting:
@@ -293,10 +293,10 @@ async def by_client(one: Cloud, tasks: int, texts: list[str]) -> float:
         return len(texts) / (time.perf_counter() - start)
 
 
-async def by_scanner(one: Cloud, tasks: int, count: int) -> float:
+async def by_scanner(service: Cloud, tasks: int, count: int) -> float:
     prompts = made_up(count)
     start = time.perf_counter()
-    verdicts = await one.scanner(tasks).scan(TOPIC, prompts, nothing)
+    verdicts = await service.scanner(tasks).scan(TOPIC, prompts, nothing)
     seconds = time.perf_counter() - start
     assert not verdicts.errors
     return count / seconds
@@ -307,12 +307,12 @@ def sandbox() -> int:
     missed = 0
     for latency, count, turns in (("50ms", 1000, 3), ("0", 2000, TURNS)):
         texts = made_up(count).prompts.to_list()
-        with cloud("--latency", latency) as one:
+        with cloud("--latency", latency) as service:
             rates: dict[str, list[float]] = {"sockets": [], "bare": [], "scanner": []}
             for _ in range(turns):
-                rates["sockets"].append(asyncio.run(by_sockets(one.url, 5, texts)))
-                rates["bare"].append(asyncio.run(by_client(one, 5, texts)))
-                rates["scanner"].append(asyncio.run(by_scanner(one, 5, count)))
+                rates["sockets"].append(asyncio.run(by_sockets(service.url, 5, texts)))
+                rates["bare"].append(asyncio.run(by_client(service, 5, texts)))
+                rates["scanner"].append(asyncio.run(by_scanner(service, 5, count)))
         best = {name: max(values) for name, values in rates.items()}
         if latency == "0":
             ratio, aim, floor = best["scanner"] / best["bare"], 0.8, "bare"
@@ -334,14 +334,14 @@ def faults() -> int:
     prompts = made_up(count)
     truth = asyncio.run(LocalScanner("static").scan(TOPIC, prompts, nothing)).triggered
     for tasks in (5, 20):
-        with cloud("--retry-after", "50ms", "--latency", "10ms") as one:
-            one.ask("/_sandbox/stats", method="DELETE")
-            one.ask("/_sandbox/faults", {"faults": MIXED})
+        with cloud("--retry-after", "50ms", "--latency", "10ms") as service:
+            service.ask("/_sandbox/stats", method="DELETE")
+            service.ask("/_sandbox/faults", {"faults": MIXED})
             start = time.perf_counter()
-            scan = one.scanner(tasks, timeout=1.0).scan(TOPIC, prompts, nothing)
+            scan = service.scanner(tasks, timeout=1.0).scan(TOPIC, prompts, nothing)
             verdicts: Verdicts = asyncio.run(scan)
             seconds = time.perf_counter() - start
-            stats = one.ask("/_sandbox/stats")
+            stats = service.ask("/_sandbox/stats")
         right = int((verdicts.triggered == truth).sum())
         told = len(verdicts.errors)
         each = stats["requests"] / count
@@ -359,7 +359,7 @@ def kills() -> int:
     """`guardtui eval` of 2 000 prompts, killed ten times at random moments."""
     count, tasks, times, seed = 2000, 5, 10, random.randrange(10**6)
     draw = random.Random(seed)
-    with cloud("--latency", "5ms..20ms") as one, tempfile.TemporaryDirectory() as name:
+    with cloud("--latency", "5ms..20ms") as service, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "topic.json").write_text(TOPIC.model_dump_json(), "utf-8")
         write_csv(count, folder / "prompts.csv")
@@ -372,28 +372,28 @@ def kills() -> int:
         def begin(cache: str) -> subprocess.Popen[bytes]:
             variables = {"PYTHONPATH": str(ROOT), "HOME": name, "GUARDTUI_CACHE": cache}
             return subprocess.Popen(
-                command, cwd=folder, env=os.environ | one.variables | variables,
+                command, cwd=folder, env=os.environ | service.variables | variables,
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )  # fmt: skip
 
         start = time.perf_counter()
         expected = json.loads(begin(f"{name}/undisturbed").communicate()[0])
         whole = time.perf_counter() - start
-        one.ask("/_sandbox/stats", method="DELETE")
+        service.ask("/_sandbox/stats", method="DELETE")
         killed = []
         for _ in range(times):
             process = begin(f"{name}/killed")
-            before = one.ask("/_sandbox/stats")["prompts"]["delivered"]["total"]
+            before = service.ask("/_sandbox/stats")["prompts"]["delivered"]["total"]
             if draw.random() < 0.8:  # most of them in the scan, the others anywhere
-                while one.ask("/_sandbox/stats")["prompts"]["delivered"]["total"] == before:
+                while service.ask("/_sandbox/stats")["prompts"]["delivered"]["total"] == before:
                     time.sleep(0.01)
             time.sleep(draw.uniform(0, whole / times))
             process.send_signal(signal.SIGKILL)
             process.communicate()
-            killed.append(one.ask("/_sandbox/stats")["prompts"]["delivered"]["distinct"])
+            killed.append(service.ask("/_sandbox/stats")["prompts"]["delivered"]["distinct"])
         process = begin(f"{name}/killed")
         found = json.loads(process.communicate()[0])
-        asked = one.ask("/_sandbox/stats")["prompts"]["asked"]
+        asked = service.ask("/_sandbox/stats")["prompts"]["asked"]
     good = found == expected and asked["distinct"] == count
     good = good and asked["duplicates"] <= tasks * times
     print(
@@ -425,9 +425,9 @@ def memory() -> int:
             used[progress.done] = tracemalloc.get_traced_memory()[0]
 
     prompts = made_up(10_000)
-    with cloud() as one:
+    with cloud() as service:
         tracemalloc.start()
-        verdicts = asyncio.run(one.scanner(5, cache=Forgetful()).scan(TOPIC, prompts, report))
+        verdicts = asyncio.run(service.scanner(5, cache=Forgetful()).scan(TOPIC, prompts, report))
         tracemalloc.stop()
     stopped = len(verdicts.stopped_by)
     print(

@@ -70,8 +70,8 @@ def _family(process: int) -> list[int]:
             number, _, rest = stat.read_text().rpartition(")")
             above.setdefault(int(rest.split()[1]), []).append(int(number.split()[0]))
     found = [process]
-    for one in found:
-        found += above.get(one, [])
+    for name in found:
+        found += above.get(name, [])
     return found
 
 
@@ -123,10 +123,10 @@ def made_up(count: int, path: Path) -> None:
         (words[: len(words) // 2], words[len(words) // 2 :]) for words in map(str.split, texts)
     ]
     generator = np.random.default_rng(9)
-    first = pl.Series([" ".join(one) for one, _ in halves]).gather(
+    first = pl.Series([" ".join(half) for half, _ in halves]).gather(
         generator.integers(len(halves), size=count)
     )
-    second = pl.Series([" ".join(one) for _, one in halves]).gather(
+    second = pl.Series([" ".join(half) for _, half in halves]).gather(
         generator.integers(len(halves), size=count)
     )
     frame = pl.DataFrame({"first": first, "second": second}).with_row_index("number")

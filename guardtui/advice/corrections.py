@@ -136,7 +136,7 @@ def _tried(
         )
         for edit, now, counts in zip(edits, after, counted, strict=True)
     ]
-    tried.sort(key=lambda one: (-one[0].gain, one[0].regressions - one[0].fixes))
+    tried.sort(key=lambda pair: (-pair[0].gain, pair[0].regressions - pair[0].fixes))
     return tried
 
 

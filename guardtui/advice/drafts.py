@@ -37,7 +37,7 @@ class DraftKind(StrEnum):
 
     @property
     def is_rephrasing(self) -> bool:
-        """Whether the draft means the same as its source."""
+        """Return whether the draft means the same as its source."""
         return self in _REPHRASINGS
 
 

@@ -56,7 +56,7 @@ class EngineScores:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the threshold is fitted to the labels at each definition."""
+        """Return whether the threshold is fitted to the labels at each definition."""
         return self._scanner.settings_for(self.prompts).threshold is None
 
     @property

@@ -35,9 +35,16 @@ def with_subsets(topic: Topic, wordings: Sequence[Candidate], most: int = MOST) 
     examples, each description comes with fewer and fewer of those at hand. Definitions beyond the
     limits are left out.
     """
-    given = [one if one.topic.examples else _with(one, topic.examples) for one in wordings]
-    new = {one.topic.examples: one for one in given if one.topic.examples != topic.examples}
-    texts = {one.topic.description: one for one in given}
+    given = [
+        wording if wording.topic.examples else _with(wording, topic.examples)
+        for wording in wordings
+    ]
+    new = {
+        wording.topic.examples: wording
+        for wording in given
+        if wording.topic.examples != topic.examples
+    }
+    texts = {wording.topic.description: wording for wording in given}
     if new:
         texts = {topic.description: unchanged(topic)} | texts
     queues = [
@@ -45,7 +52,7 @@ def with_subsets(topic: Topic, wordings: Sequence[Candidate], most: int = MOST) 
         for examples in (new or {topic.examples: unchanged(topic)}).values()
         for text in texts.values()
     ]
-    own = [_with(one, topic.examples) for one in texts.values()]
+    own = [_with(wording, topic.examples) for wording in texts.values()]
     seen = {same(topic)}
     kept: list[Candidate] = []
     for candidate in (*given, *own, *chain.from_iterable(zip_longest(*queues))):
@@ -63,8 +70,8 @@ def new_examples(topic: Topic, tried: Sequence[Candidate]) -> dict[str, str]:
 
     After z come a2, b2 and so on.
     """
-    wordings = [one for one in tried if one.kind in _WORDINGS]
-    texts = dict.fromkeys(text for one in wordings for text in one.topic.examples)
+    wordings = [wording for wording in tried if wording.kind in _WORDINGS]
+    texts = dict.fromkeys(text for wording in wordings for text in wording.topic.examples)
     fresh = [text for text in texts if text not in topic.examples]
     letters = string.ascii_lowercase
     return {
@@ -81,21 +88,21 @@ def names(topic: Topic, tried: Sequence[Candidate]) -> list[str]:
     """
     labels = {text: str(number) for number, text in enumerate(topic.examples, start=1)}
     labels |= new_examples(topic, tried)
-    texts = dict.fromkeys(one.topic.description for one in tried)
+    texts = dict.fromkeys(candidate.topic.description for candidate in tried)
     texts.pop(topic.description, None)
     numbers = {text: number for number, text in enumerate(texts, start=1)}
 
-    def name(one: Candidate) -> str:
-        if one.kind not in _WORDINGS:
-            return one.change
-        description = one.topic.description
+    def name(candidate: Candidate) -> str:
+        if candidate.kind not in _WORDINGS:
+            return candidate.change
+        description = candidate.topic.description
         number = numbers.get(description)
         about = "description as it is" if number is None else f"description {number}"
-        examples = ", ".join(labels[text] for text in one.topic.examples)
+        examples = ", ".join(labels[text] for text in candidate.topic.examples)
         text = "" if number is None else f": “{display_start(description, _SHOWN)}”"
         return f"{about}, examples {examples}{text}"
 
-    return [name(one) for one in tried]
+    return [name(candidate) for candidate in tried]
 
 
 def _subsets(examples: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

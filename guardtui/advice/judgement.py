@@ -215,10 +215,10 @@ def _expected(forecast: Forecast, comparison: Comparison | None) -> Judgement:
 
 
 def _discarded(discards: int) -> Judgement:
-    in_a_row = f"{discards} of {PLATEAU} discards in a row"
+    in_a_row = f"{count_text(discards, 'discard')} in a row"
     if discards >= PLATEAU:
-        return Judgement(Code.DISCARDED, Worth.WARNING, f"{in_a_row}: think again from the best")
-    text = f"{in_a_row}; at {PLATEAU} think again from the best"
+        return Judgement(Code.DISCARDED, Worth.WARNING, f"{in_a_row}: try another angle")
+    text = f"{in_a_row}; after {PLATEAU}, try another angle"
     return Judgement(Code.DISCARDED, Worth.NEUTRAL, text)
 
 

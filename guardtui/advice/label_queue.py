@@ -138,7 +138,7 @@ class LabelQueue:
 
     @property
     def is_estimated(self) -> bool:
-        """Whether there are enough labels for an estimate."""
+        """Return whether there are enough labels for an estimate."""
         return self.look > 0
 
     def audit(self, row: int, belongs: bool, *, known: bool = False) -> None:

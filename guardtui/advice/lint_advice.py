@@ -70,7 +70,7 @@ class Removal:
 
     @property
     def could_be_chance(self) -> bool:
-        """Whether no change of coverage is shown, as in `Significance.could_be_chance`."""
+        """Return whether no change of coverage is shown, as in `Significance.could_be_chance`."""
         return self.worth is None or self.worth.could_be_chance
 
 

@@ -75,7 +75,7 @@ class Gain:
 
     @property
     def is_positive(self) -> bool:
-        """Whether it is above 0 in three decimals."""
+        """Return whether it is above 0 in three decimals."""
         return round(self.value, 3) > 0
 
     @property

@@ -103,7 +103,7 @@ class Proposal:
     regressions: Rows
     held_out: HeldOut | None = None
     origin: str = ""
-    """Where a wording is from, or ""."""
+    """The source of a wording, or ""."""
     why: str = ""
     """The reason that a model gave for its wording; may hold any text."""
     separation: SeparationChange | None = None
@@ -117,18 +117,18 @@ class Proposal:
 
     @property
     def is_advised(self) -> bool:
-        """Whether prompts that had no part in the choice confirm its gain."""
+        """Return whether prompts that had no part in the choice confirm its gain."""
         return self.gain.likely and (self.held_out is None or self.held_out.gain > 0)
 
     @property
     def raises_coverage(self) -> bool:
-        """Whether coverage is higher with it on the prompts that it was chosen on."""
+        """Return whether coverage is higher with it on the prompts that it was chosen on."""
         old, new = self.before.coverage, self.after.coverage
         return old is not None and new is not None and new > old
 
     @property
     def is_promising(self) -> bool:
-        """Whether it is likely to help, and no forecast expects demonstrably less coverage."""
+        """Return whether it is likely to help, and no forecast contradicts that."""
         return self.gain.likely and (self.forecast is None or self.forecast.coverage.high >= 0)
 
     @property

@@ -71,11 +71,11 @@ class Job(Protocol):
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has ended."""
+        """Return whether it has ended."""
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it was cancelled, even before its end."""
+        """Return whether it was cancelled, even before its end."""
 
     def cancel(self) -> object:
         """Cancel it."""

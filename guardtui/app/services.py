@@ -202,7 +202,7 @@ class Services:
 
     @property
     def guardrail_in_use(self) -> bool:
-        """Whether a scan or an experiment is under way."""
+        """Return whether a scan or an experiment is under way."""
         return self.scans.under_way or self.experiments.under_way
 
     async def open(self) -> None:

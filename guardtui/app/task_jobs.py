@@ -16,7 +16,7 @@ class TaskJob:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has ended."""
+        """Return whether it has ended."""
         return self.task.done()
 
     def cancel(self) -> None:
@@ -55,7 +55,7 @@ class TaskJobs:
         """Wait until no work is left but that beside; raise what any work raised."""
         while job := next((job for name, job in self._jobs if self._is_awaited(name, job)), None):
             await asyncio.wait({job.task})  # to cancel this cancels no work
-            self._jobs = [one for one in self._jobs if one[1] is not job]
+            self._jobs = [entry for entry in self._jobs if entry[1] is not job]
             if not (job.is_cancelled and job.task.cancelled()):
                 job.task.result()
 

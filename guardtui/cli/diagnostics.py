@@ -40,7 +40,7 @@ class Exit(IntEnum):
 
 
 _has_progress = False
-"""Whether the last line of the terminal is one of progress."""
+"""True if the last line of the terminal is one of progress."""
 
 
 class InputError(GuardtuiError):

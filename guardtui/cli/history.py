@@ -115,8 +115,10 @@ def list_(topic: Path, prompts: Path | None, format_name: str) -> None:
     experiments = ExperimentLog(store).experiments()
     if current is not None and prompts is not None:
         own = current.fingerprint
-        iterations = [one for one in iterations if one.evaluation.prompt_set == own]
-        experiments = [one for one in experiments if one.prompt_set == own]
+        iterations = [
+            iteration for iteration in iterations if iteration.evaluation.prompt_set == own
+        ]
+        experiments = [experiment for experiment in experiments if experiment.prompt_set == own]
         if not iterations:
             note(f"no iteration is on {prompts}")
     _print(iterations, format_name, session, experiments, current)

@@ -242,10 +242,10 @@ def _say_label(inbox: Inbox, topic: Path, before: InboxPrompt, after: InboxPromp
         return
     sources, definition = VerdictSources(topic, inbox), load_topic(topic).topic
     verbs = {True: "triggered", False: "did not trigger", None: "did both"}
-    for one in after.production:
-        by = display_start(one.guardrail, _SHOWN) or "the guardrail"
-        which = sources.words(one, definition)
-        note(f"in production {by} {verbs[one.triggered]}, {which}")
+    for verdict in after.production:
+        by = display_start(verdict.guardrail, _SHOWN) or "the guardrail"
+        which = sources.words(verdict, definition)
+        note(f"in production {by} {verbs[verdict.triggered]}, {which}")
 
 
 @command.command("draft")

@@ -24,7 +24,9 @@ def say_findings(prompts: PromptSet, limit: int = 5) -> None:
     All prompts that wait for a label are counted together, rows of the file too.
     """
     waiting = waiting_text(prompts)
-    findings = [one for one in prompts.findings if not (waiting and one.code == UNLABELLED)]
+    findings = [
+        finding for finding in prompts.findings if not (waiting and finding.code == UNLABELLED)
+    ]
     for finding in findings[:limit]:
         warn(located(prompts.source, finding.message, finding.lines))
     if len(findings) > limit:

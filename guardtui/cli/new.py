@@ -179,7 +179,7 @@ def _take(source: str, answers: _Answers) -> None:
     if name:
         files = [file for file in files if _key(file.topic.name) == _key(name)]
     if not files:
-        listed = ", ".join(display_start(one, 60) for one in names[:20])
+        listed = ", ".join(display_start(name, 60) for name in names[:20])
         raise InputError(
             f"{path}: no topic is called {display_start(name, 60)!r}\n  its topics are: {listed}"
         )

@@ -109,8 +109,8 @@ def given_words(names: Collection[str]) -> tuple[str, ...]:
         name = parameter.name or ""
         if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             value = context.params[name]
-            for one in value if isinstance(value, tuple) else (value,):
-                words += [parameter.opts[0], str(one)]
+            for single in value if isinstance(value, tuple) else (value,):
+                words += [parameter.opts[0], str(single)]
     return tuple(words)
 
 

@@ -61,7 +61,7 @@ class Evaluation:
 
     @property
     def should_trigger(self) -> NDArray[np.bool_]:
-        """Whether the guardrail should trigger, bool [N]: `expected`, or its opposite for allow."""
+        """Return which prompts should trigger, bool [N]: `expected`; for allow the others."""
         return should_trigger(self.expected, self.topic.intent)
 
     @cached_property
@@ -81,7 +81,7 @@ class Evaluation:
 
     @property
     def is_of_a_part(self) -> bool:
-        """Whether it covers a random sample only, because the other prompts are not embedded yet.
+        """Return whether it covers a random sample only: other prompts are not embedded yet.
 
         Only then does the engine leave prompts open.
         """

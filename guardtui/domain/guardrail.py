@@ -13,7 +13,7 @@ from guardtui.domain.text import display_start
 from guardtui.domain.topic import Intent
 
 ENGINE = "engine"
-"""Kind of the engine, the stand-in for a real guardrail."""
+"""Kind of the engine, an approximation of a real guardrail."""
 
 AIRS = "airs"
 JUDGE = "judge"
@@ -140,7 +140,7 @@ class Guardrail:
     def label(self) -> str:
         """Return the guardrail in a word or two, for a table cell or column title."""
         if self.kind == ENGINE:
-            return "engine (stand-in)"
+            return "engine (approximation)"
         if self.title:
             return _short(self.title)
         return "AIRS" if self.kind == AIRS else _short(self.kind)
@@ -172,8 +172,9 @@ class Guardrail:
     def _parts(self, quote: Callable[[str], str]) -> Iterator[str]:
         """Yield what stands before threshold and revision in a sentence."""
         if self.version:
-            version = "-".join(filter(None, (self.encoder, self.version)))
-            yield f"version {quote(version)}" if self.kind == ENGINE else quote(version)
+            if self.encoder:
+                yield f"encoder {quote(self.encoder)}"
+            yield f"version {quote(self.version)}" if self.kind == ENGINE else quote(self.version)
         for name in ("profile", "region", "tenant"):
             if value := getattr(self, name):
                 yield f"{name} {quote(value)}"
@@ -204,7 +205,7 @@ class Guardrail:
 _COMPARED = tuple(part for part in fields(Guardrail) if part.compare and part.name != "kind")
 _NAMES = {ENGINE: "engine", AIRS: "AIRS", JUDGE: "judge ", DECISION: "decision model ", "": ""}
 _SENTENCE_NAMES = {
-    ENGINE: "the engine (a quick stand-in for your guardrail)",
+    ENGINE: "the engine (a quick approximation of your guardrail)",
     AIRS: "AIRS",
     JUDGE: "a judge: ",
     DECISION: "the decision model ",
@@ -268,7 +269,7 @@ class ScannerSettings:
 
     @property
     def has_fitted_threshold(self) -> bool:
-        """Whether the threshold is fitted to labels; it may be None before an evaluation."""
+        """Return whether the threshold is fitted to labels; it may be None before an evaluation."""
         return self.threshold_source.startswith(FITTED)
 
     def measures_as(self, baseline: ScannerSettings) -> bool:

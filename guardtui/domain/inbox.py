@@ -11,7 +11,7 @@ from guardtui.domain.prompts import prompt_keys
 
 
 class State(StrEnum):
-    """Whether a prompt has a label; without one it is in no rate."""
+    """State of a prompt: labelled, or without a label and thus in no rate."""
 
     UNLABELLED = "unlabelled"
     LABELLED = "labelled"
@@ -147,7 +147,9 @@ class InboxRecord:
             line = {name: line[name] for name in line if name not in ("why_asked", "chance")}
         self.values |= line
         if (said := Production.of(line.get("production"))) is not None:
-            for judge in [one for one in self.production if said.covers(self.production[one])]:
+            for judge in [
+                judge for judge in self.production if said.covers(self.production[judge])
+            ]:
                 del self.production[judge]
             before = self.production.get(said.judge)
             self.production[said.judge] = said if before is None else before.joined(said)
@@ -174,7 +176,7 @@ class InboxRecord:
 
     @property
     def appended(self) -> bool:
-        """Whether its label made it a row of the prompt set, where no cell waited for it."""
+        """Return whether its label made it a row of the prompt set, where no cell waited for it."""
         return self.expected is not None and self.values.get("filled") is False
 
     def prompt(self, text: str, expected: bool | None, *, in_set: bool) -> InboxPrompt:

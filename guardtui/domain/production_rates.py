@@ -334,7 +334,7 @@ def _is_doubted(counts: SampleCounts) -> bool:
         rows = np.flatnonzero(matches == value)
         if len(rows) > 1 and wrong[rows].any():
             near = counts.draws[:, rows[0]] / max(counts.sizes[rows[0]], 1)
-            far = counts.draws[:, rows[1:]].sum(axis=1) / max(counts.sizes[rows[1:]].sum(), 1)
+            far = counts.draws[:, rows[1:]].sum(axis=1) / max(int(counts.sizes[rows[1:]].sum()), 1)
             likely.append(float(np.mean(far > near if value else near > far)))
     return bool(likely) and (max(likely) < _SURE or min(likely) < 1 - _SURE)
 

@@ -83,7 +83,7 @@ class ProfileEvaluation:
 
     @cached_property
     def should_stop(self) -> _Flags:
-        """Whether the profile should stop each prompt by the labels, bool [N]; unlabelled: no."""
+        """Return which prompts the labels say to stop, bool [N]; False without a label."""
         belongs = [(member.labels == Label.YES).astype(np.int8) for member in self.members]
         should_stop: _Flags = self._decided(belongs) == _YES
         return should_stop

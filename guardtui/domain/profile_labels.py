@@ -53,7 +53,7 @@ class ProfileMember:
 
     @cached_property
     def should_trigger(self) -> NDArray[np.bool_]:
-        """Whether the topic should stop each of its own rows, bool [k]."""
+        """Return whether the topic should stop each of its own rows, bool [k]."""
         belongs: NDArray[np.bool_] = self.labels[self.own] == Label.YES
         return belongs if self.topic.intent is Intent.BLOCK else ~belongs
 
@@ -67,7 +67,7 @@ class ProfileMember:
 
     @property
     def labelled(self) -> bool:
-        """Whether the topic has a prompt set."""
+        """Return whether the topic has a prompt set."""
         return bool(len(self.own))
 
 

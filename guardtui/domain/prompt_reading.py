@@ -19,7 +19,7 @@ class Unlabelled(StrEnum):
 
     @property
     def leaves_out(self) -> bool:
-        """Whether such rows are no part of the prompt set."""
+        """Return whether such rows are no part of the prompt set."""
         return self in (Unlabelled.INBOX, Unlabelled.LEAVE_OUT)
 
 

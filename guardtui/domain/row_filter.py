@@ -259,12 +259,12 @@ def _column(name: str, value: str) -> _Test:
 _NUMBERS: Mapping[str, Callable[[FilterRows], NDArray[np.generic]]] = {
     "score": lambda rows: rows.evaluation.verdicts.score,
     "line": lambda rows: rows.prompts.frame["line"].to_numpy(),
-    "match": lambda rows: rows.evaluation.verdicts.matched,
+    "nearest": lambda rows: rows.evaluation.verdicts.matched,
 }
 
 
 def _compared(field: str, sign: str, value: str) -> _Test:
-    if field == "match" and value.lower().startswith("desc"):
+    if field == "nearest" and value.lower().startswith("desc"):
         value = "0"
     try:
         limit = float(value)

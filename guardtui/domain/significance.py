@@ -96,7 +96,7 @@ class Pairs:
 
     @property
     def defined(self) -> bool:
-        """Whether both classes have prompts, so that coverage is defined."""
+        """Return whether both classes have prompts, so that coverage is defined."""
         return sum(self.positive) > 0 and sum(self.negative) > 0
 
     @property
@@ -161,7 +161,7 @@ class Significance:
 
     @property
     def could_be_chance(self) -> bool:
-        """Whether there is no demonstrable change: the interval of the change contains 0."""
+        """Return whether there is no demonstrable change: the interval of the change contains 0."""
         return self.difference not in (Difference.BETTER, Difference.WORSE)
 
     @property
@@ -180,17 +180,21 @@ class Significance:
         difference = self.difference
         link = _LINKS.get(difference, "against")
         start = f"{difference}{than and f' {link} {than}'}{among and f' {among}'}"
-        if difference is Difference.NONE:
-            return start
+        return f"{start}: {self.changes}" if self.changes else start
+
+    @property
+    def changes(self) -> str:
+        """The change of coverage, fixes and regressions, or "" if no verdict changed."""
+        if not self.compared or self.difference is Difference.NONE:
+            return ""
         counts = (
             f"{count_text(self.fixes, 'fix', 'fixes')}, "
             f"{count_text(self.regressions, 'regression')}"
         )
         interval, change = self.intervals["coverage"], observed_changes(self.pairs)["coverage"]
         if interval is None or change is None:
-            return f"{start}: {counts}"
-        figures = change_interval_text(change, interval.low, interval.high)
-        return f"{start}: coverage {figures}, {counts}"
+            return counts
+        return f"coverage {change_interval_text(change, interval.low, interval.high)}, {counts}"
 
 
 def change_intervals(

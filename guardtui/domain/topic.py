@@ -21,7 +21,7 @@ TOTAL_BYTES = 1000
 
 
 class Intent(StrEnum):
-    """Whether a profile stops prompts that match the topic (block), or all others (allow)."""
+    """What a profile stops: prompts that match the topic (block), or all others (allow)."""
 
     BLOCK = "block"
     ALLOW = "allow"

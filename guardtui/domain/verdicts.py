@@ -115,7 +115,7 @@ class Verdict:
 
     @property
     def decided(self) -> bool:
-        """Whether there is a verdict."""
+        """Return whether there is a verdict."""
         return self.triggered >= Triggered.NO
 
 

@@ -1,4 +1,4 @@
-"""Whether a file changed, without reading it."""
+"""Detection of changes of a file, without reading it."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class InboxFile:
 
     @property
     def replaced(self) -> bool:
-        """Whether another program, such as an editor, replaced what was read."""
+        """Return whether another program, such as an editor, replaced what was read."""
         signature = change_signature(self.path)
         if signature is None:
             return self._read_to > 0

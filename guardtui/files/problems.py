@@ -24,7 +24,7 @@ class FileError(GuardtuiError):
     exit_code = 2
 
     can_force = False
-    """Whether overwriting the file anyway can help."""
+    """True if overwriting the file anyway can help."""
 
     def __init__(
         self, path: Path | str, problem: str, remedy: str = "", line: int | None = None

@@ -210,7 +210,7 @@ def _changed(path: Path, content: bytes, topic: Topic, *, keeps_intent: bool) ->
     (place, *others) = topics_of(path, before)
     if others:
         raise SeveralTopicsError(
-            path, [str(one.values.get("name", "")) for one in (place, *others)]
+            path, [str(topic.values.get("name", "")) for topic in (place, *others)]
         )
     problems: list[FileError] = []
     old, given = read_topic(path, place, problems)

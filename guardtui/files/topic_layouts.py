@@ -1,4 +1,4 @@
-"""Where a file has its topics: as its whole content, in a list, or in the rows of a table."""
+"""Positions of topics in a file: as its whole content, in a list, or in the rows of a table."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def expected_change(
     normal = np.random.default_rng(20).normal(size=(_DRAWS, 4))
     drawn = np.clip(rates + normal @ np.linalg.cholesky(covariance).T, 0.0, 1.0)
     change = drawn[:, 2:].min(axis=1) - drawn[:, :2].min(axis=1)
-    return _expected(min(rates[2:]) - min(rates[:2]), change)
+    return _expected(float(min(rates[2:]) - min(rates[:2])), change)
 
 
 def _probability_above(drawn: Array, belongs: NDArray[np.bool_], before: float) -> float:

@@ -65,14 +65,14 @@ class ScanCheck:
 
     @property
     def inside(self) -> bool | None:
-        """Whether the interval contained the coverage; None without a coverage."""
+        """Return whether the interval contained the coverage; None without a coverage."""
         if self.expected is None or self.coverage is None:
             return None
         return self.expected.low <= self.coverage <= self.expected.high
 
     @property
     def direction(self) -> bool | None:
-        """Whether the direction of coverage was right; None for changes of at most `MOVED`."""
+        """Return whether the direction was right; None for changes of at most `MOVED`."""
         if self.expected is None or self.coverage is None or self.before is None:
             return None
         moved = self.coverage - self.before

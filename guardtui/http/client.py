@@ -43,7 +43,7 @@ _ONE_CONNECTION = httpx.Limits(max_connections=1, keepalive_expiry=30.0)
 _FIRST_CONTACT = 3
 """Attempts to reach a service never reached before: probably a wrong URL, not a fault."""
 Names = Callable[[Any], bool]
-"""Whether the JSON of a response names its request."""
+"""True if the JSON of a response names its request."""
 _OWN_HEADERS = {
     "accept": "application/json",
     # Uncompressed content cannot expand unexpectedly, and responses are small.

@@ -178,7 +178,7 @@ class AdaptiveLimit:
 
     @property
     def held(self) -> bool:
-        """Whether `hold` blocks all permits."""
+        """Return whether `hold` blocks all permits."""
         return self._held
 
     def hold(self, held: bool) -> None:

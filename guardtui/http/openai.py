@@ -45,7 +45,7 @@ class ChatCompletion:
 
     @property
     def cut_off(self) -> bool:
-        """Whether the response was truncated."""
+        """Return whether the response was truncated."""
         return self.finish == "length"
 
 

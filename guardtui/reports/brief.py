@@ -77,7 +77,7 @@ class BriefGuardrail:
     """What the figures are about."""
 
     kind: Annotated[
-        str, Field(description="engine (the stand-in), airs, judge, decision or another.")
+        str, Field(description="engine (an approximation), airs, judge, decision or another.")
     ]
     name: str
     threshold: Annotated[float | None, Field(description="Null where there is none.")]
@@ -167,7 +167,7 @@ class BriefIdea:
     definition: Annotated[
         dict[str, str | tuple[str, ...]], Field(description="The edited fields, whole.")
     ]
-    guardrail: Annotated[str, Field(description="What the gain is about: the stand-in.")]
+    guardrail: Annotated[str, Field(description="What the gain is about: the engine.")]
     gain: float
     interval: tuple[float, float]
     likely: Annotated[
@@ -200,7 +200,7 @@ class BriefIdea:
         return cls(
             "; ".join(proposal.changes),
             fields,
-            "engine (stand-in)",
+            "engine (approximation)",
             round(gain.value, 6),
             (round(gain.low, 6), round(gain.high, 6)),
             proposal.is_promising,

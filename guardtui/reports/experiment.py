@@ -75,7 +75,7 @@ class ExperimentReport:
 
 def evidence(standing: Standing) -> str:
     """Return what the verdicts prove of a candidate, in a sentence without its end."""
-    assert standing.gain is not None  # noqa: S101 - it took part in a look
+    assert standing.gain is not None  # noqa: S101 - it took part in a round
     assert standing.low is not None  # noqa: S101 - as above
     return (
         f"coverage {change_text(standing.gain)} on these prompts, at least "
@@ -138,7 +138,7 @@ def _candidates(report: ExperimentReport) -> Iterator[Block]:
         texts = ", ".join(f"{letter} “{display_start(text, _SHOWN)}”" for text, letter in new)
         yield Paragraph(("New examples: ", Foreign(texts), "."))
     yield Paragraph(
-        "A gain is that on the prompts of the last look a candidate took part in, against the "
+        "A gain is that on the prompts of the last round a candidate took part in, against the "
         f"definition on the same prompts; its lower bound holds for all of them with {SHARE} "
         "confidence."
     )
@@ -147,7 +147,7 @@ def _candidates(report: ExperimentReport) -> Iterator[Block]:
 def by_gain(report: ExperimentReport) -> list[tuple[int, str, Candidate, Standing]]:
     """Return the candidates by number (from 1) and name, the better one first, then by gain."""
     named = enumerate(zip(report.names, report.candidates, strict=True), start=1)
-    rows = [(number, name, *one) for number, (name, one) in named]
+    rows = [(number, name, *candidate) for number, (name, candidate) in named]
     return sorted(
         rows,
         key=lambda row: (row[0] - 1 != report.best, -(-1.0 if row[3].low is None else row[3].low)),
@@ -161,7 +161,7 @@ def _row(row: tuple[int, str, Candidate, Standing]) -> tuple[Phrase, ...]:
         str(known.answers),
         "" if known.gain is None else change_text(known.gain),
         "" if known.low is None else change_text(known.low),
-        "" if known.dropped is None else f"look {known.dropped}",
+        "" if known.dropped is None else f"round {known.dropped}",
         (Foreign(name),),
     )
 
@@ -177,7 +177,7 @@ class CandidateData:
     verdicts: Count
     gain: float | None
     low: float | None
-    dropped_at_look: int | None
+    dropped_in_round: int | None
     better: bool
 
 
@@ -222,7 +222,7 @@ class ExperimentData:
                     verdicts=known.answers,
                     gain=known.gain,
                     low=known.low,
-                    dropped_at_look=known.dropped,
+                    dropped_in_round=known.dropped,
                     better=known.is_better,
                 )
                 for name, (candidate, known) in zip(report.names, report.candidates, strict=True)

@@ -105,7 +105,9 @@ class History:
         """Return the history of these iterations of a session."""
         best, baselines = best_and_baselines(session)
         entries = (
-            HistoryEntry.of(one, best=one.number in best, baseline=one.number in baselines)
-            for one in iterations
+            HistoryEntry.of(
+                iteration, best=iteration.number in best, baseline=iteration.number in baselines
+            )
+            for iteration in iterations
         )
         return cls(tuple(entries), tuple(map(ExperimentEntry.of, experiments)))

@@ -153,7 +153,7 @@ class ChangeOf:
 
 @dataclass(frozen=True, slots=True)
 class SignificanceData:
-    """Whether a difference could be chance."""
+    """Significance of a difference."""
 
     test: Literal["McNemar, exact"]
     p_value: Share

@@ -69,7 +69,7 @@ def render(refinement: Refinement, format_name: str) -> str:
 
 def _closing(refinement: Refinement) -> str:
     share = f"{CONFIDENCE:.0%}"
-    what = "The engine is a quick stand-in for your guardrail"
+    what = "The engine is a quick approximation of your guardrail"
     if any(proposal.forecast is not None for proposal in refinement.result.proposals):
         what += ", and a forecast is not a scan"
     return (

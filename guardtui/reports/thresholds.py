@@ -39,7 +39,7 @@ ROWS = 20
 """Approximate number of thresholds in the table, besides the best and the current one."""
 
 ENGINE_THRESHOLD = (
-    "The threshold is that of the engine, a quick stand-in: your guardrail does not use "
+    "The threshold is that of the engine, an approximation: your guardrail does not use "
     "this threshold."
 )
 

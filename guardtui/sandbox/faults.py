@@ -87,12 +87,12 @@ class Fault:
 
     @property
     def is_status(self) -> bool:
-        """Whether the response is that of a status."""
+        """Return whether the response is that of a status."""
         return self.kind[0].isdigit()
 
     @property
     def needs_work(self) -> bool:
-        """Whether the request is processed, at least to have a response to spoil."""
+        """Return whether the request is processed, at least to have a response to spoil."""
         return self.after_work or self.kind in ("truncated", "cut")
 
     def affects(self, endpoint: str) -> bool:

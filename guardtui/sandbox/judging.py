@@ -55,7 +55,7 @@ class TextJudgement:
 
     @property
     def blocks(self) -> bool:
-        """Whether the text is stopped."""
+        """Return whether the text is stopped."""
         return bool(self.violation)
 
 
@@ -72,7 +72,7 @@ class TopicMatcher:
         default = probability(np.float32(self._scoring.threshold))
         self.threshold = np.float32(default if threshold is None else threshold)
         self.fast = encoder == "static"
-        """Whether a text takes well under a millisecond."""
+        """True if a text takes well under a millisecond."""
         self.text = lru_cache(_CACHED_TEXTS)(self._text)
         """Returns vector [1, d] and prompt term [1] of a text; from any thread."""
         self.topic = lru_cache(_CACHED_TOPICS)(self._topic)

@@ -72,7 +72,7 @@ class Scanner(Protocol):
 
     @property
     def live(self) -> bool:
-        """Whether a scan is free and fast enough to follow every pause in typing."""
+        """Return whether a scan is free and fast enough to follow every pause in typing."""
 
     @property
     def settings(self) -> ScannerSettings:

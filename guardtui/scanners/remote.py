@@ -62,7 +62,7 @@ class Failures:
 
     @property
     def given_up(self) -> bool:
-        """Whether too many consecutive prompts failed to send more."""
+        """Return whether too many consecutive prompts failed to send more."""
         cut_off = self._unreached >= max(_UNREACHED, self._limit.allowed)
         return cut_off or self.in_a_row >= GIVE_UP_AFTER
 
@@ -143,7 +143,7 @@ class RemoteRun:
 
     @property
     def given_up(self) -> bool:
-        """Whether the run has stopped after too many consecutive failures."""
+        """Return whether the run has stopped after too many consecutive failures."""
         return self._failures.given_up
 
     async def take_known(self, find: Callable[[str], Verdict | None]) -> None:

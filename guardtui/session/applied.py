@@ -141,7 +141,7 @@ class ChangeJournal:
 
     @property
     def has_entry(self) -> bool:
-        """Whether there is an entry, so that something may have been changed."""
+        """Return whether there is an entry, so that something may have been changed."""
         return self.entry_id is not None
 
     def __call__(self, way: BaseModel | None) -> None:

@@ -36,7 +36,7 @@ class SqliteCache:
 
     @property
     def works(self) -> bool:
-        """Whether results are stored; False if the file cannot be used."""
+        """Return whether results are stored; False if the file cannot be used."""
         return self._database is not None
 
     def find(self, key: bytes) -> str | None:
@@ -138,7 +138,7 @@ class SqliteVerdicts:
 
     @property
     def works(self) -> bool:
-        """Whether verdicts are stored; False if the file cannot be used."""
+        """Return whether verdicts are stored; False if the file cannot be used."""
         return self._cache.works
 
     def close(self) -> None:

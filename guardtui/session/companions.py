@@ -64,7 +64,7 @@ class Companions:
 
     @property
     def changed(self) -> bool:
-        """Whether any file changed since it was read; cheap, for polling."""
+        """Return whether any file changed since it was read; cheap, for polling."""
         return any(
             change_signature(path) != signature for path, signature in self.signatures.items()
         )

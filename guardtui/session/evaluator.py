@@ -42,7 +42,7 @@ class Evaluator:
 
     @property
     def busy(self) -> bool:
-        """Whether a run is in progress."""
+        """Return whether a run is in progress."""
         return self._running is not None and not self._running.done()
 
     async def evaluate(

@@ -33,7 +33,7 @@ class FirstLook:
 
     @property
     def drafted(self) -> bool:
-        """Whether edits of the file are kept as a draft."""
+        """Return whether edits of the file are kept as a draft."""
         return self.unsaved is None and self._kept != self._file
 
     def keep(self, typed: Topic, *, always: bool = False) -> None:

@@ -34,7 +34,7 @@ class RecentTopic:
 
     @property
     def is_there(self) -> bool:
-        """Whether both files still exist."""
+        """Return whether both files still exist."""
         return self.topic.is_file() and self.prompts.is_file()
 
 

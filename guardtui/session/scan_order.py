@@ -33,7 +33,8 @@ IN_DOUBT = 0.01
 
 def in_doubt(changes: NDArray[np.floating]) -> NDArray[np.bool_]:
     """Return which rows a scan may decide, bool [N]; `changes` is as in `forecast_order`."""
-    return np.isnan(changes) | (changes >= IN_DOUBT)
+    doubtful: NDArray[np.bool_] = np.isnan(changes) | (changes >= IN_DOUBT)
+    return doubtful
 
 
 def teaching_order(

@@ -50,7 +50,7 @@ class Recorder(StrEnum):
 
     @property
     def has_log(self) -> bool:
-        """Whether verdicts were given in production."""
+        """Return whether verdicts were given in production."""
         return self in (Recorder.LOG, Recorder.COMPLETED_LOG)
 
     @property
@@ -317,7 +317,7 @@ class Session:
 
     @property
     def plateau(self) -> bool:
-        """Whether enough consecutive discards make a plateau."""
+        """Return whether enough consecutive discards make a plateau."""
         return self.discards_in_a_row >= PLATEAU
 
     def is_better(self, evaluation: Evaluation) -> bool:

@@ -1,4 +1,4 @@
-"""Where topics are: the prompts of one, those of a folder, and the sample in the data folder."""
+"""Locations of topics: the prompts of one, those of a folder, and the sample in the data folder."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ class Workspace:
 
     @property
     def unsaved(self) -> bool:
-        """Whether the definition differs from the topic file."""
+        """Return whether the definition differs from the topic file."""
         return self.session.topic != self.topic_file.topic
 
     @property
@@ -369,7 +369,7 @@ class Workspace:
 
     @property
     def draft_is_safe(self) -> bool:
-        """Whether the edited definition is stored in the topic file or in the session's file."""
+        """Return whether the edited definition is stored in the topic or session file."""
         return not self.unsaved or self.session.topic == self._saved_draft
 
     def save_draft(self, *, always: bool = False) -> None:

@@ -189,7 +189,7 @@ class BaseApp(AppDownloads):
 
     @property
     def _is_full(self) -> bool:
-        """Whether the second line of the screen must be read."""
+        """Return whether the second line of the screen must be read."""
         return len(self.screen_stack) > 1 or self.size.height < _FRAMED
 
     def _must_wait(self, event: Key | Paste) -> bool:

@@ -43,9 +43,9 @@ def run_app(request: OpenRequest) -> int:
         from guardtui.app.editing.topic_opening import open_with_engine
         from guardtui.app.guardrails.remote import RemoteOptions
 
-        one = open_with_engine(path, given, request)
+        opened = open_with_engine(path, given, request)
         remote = request.remote or RemoteOptions()
-        return Opened(one.workspace, one.scanner, remote, request.metrics, one.threshold)
+        return Opened(opened.workspace, opened.scanner, remote, request.metrics, opened.threshold)
 
     try:
         now = FirstLook(topic)

@@ -38,7 +38,7 @@ def _chat(request: dict[str, Any]) -> dict[str, Any]:
     """Answer as a writer if proposals are asked for, as a judge of a marked prompt, or a grader."""
     model, message = request["model"], request["messages"][-1]["content"]
     judged = _PROMPT.search(message)
-    if any('"proposals"' in one["content"] for one in request["messages"]):
+    if any('"proposals"' in message["content"] for message in request["messages"]):
         wording = {"description": _WORDING, "examples": _EXAMPLES, "why": "It is shorter."}
         answer = json.dumps({"proposals": [wording]})
     elif judged is None:

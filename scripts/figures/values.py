@@ -102,7 +102,7 @@ def values_of(name: str, content: bytes, fields: Fields) -> Values:
         if last in fields.left_out:
             continue
         if last in fields.sentences and isinstance(value, str):
-            values |= {f"{place}: {number}": one for number, one in _numbers(value).items()}
+            values |= {f"{place}: {number}": value for number, value in _numbers(value).items()}
         else:
             values[place] = value
     return values

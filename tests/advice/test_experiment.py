@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from guardtui.advice.experiment import (
     KEPT_AT_LEAST,
-    LOOKS,
+    ROUNDS,
     Ending,
     Experiment,
     Standing,
@@ -42,7 +42,7 @@ def play(run: Experiment, after: Bools) -> Experiment:
         for index in run.alive:
             rows = run.unasked(index)
             run.record(index, rows, after[index, rows].tolist())
-        run.take_looks()
+        run.take_rounds()
     return run
 
 
@@ -80,7 +80,7 @@ def test_candidates_that_look_worse_end_it_early() -> None:
     run = play(experiment_of(before, 5), np.zeros((5, 100), bool))
     assert run.ending is Ending.HOPELESS
     assert run.best is None
-    assert run.look == 2
+    assert run.round == 2
     assert [known.dropped for known in run.standings] == [1] * 5
     assert run.calls_left() == (0, 0)
 
@@ -95,7 +95,7 @@ def test_only_the_better_ones_are_asked_on() -> None:
         for index in run.alive:
             rows = run.unasked(index)
             run.record(index, rows, after[index, rows].tolist())
-        run.take_looks()
+        run.take_rounds()
     assert counts[0] == 20
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] <= max(2, KEPT_AT_LEAST[-1])
@@ -106,7 +106,7 @@ def test_the_calls_left_are_bounds_of_what_is_asked() -> None:
     after = np.stack([verdicts(100, 0.62, index) for index in range(1, 10)])
     run = experiment_of(before, 9)
     least, most = run.calls_left()
-    assert least == pytest.approx(9 * LOOKS[0] * 100, abs=18)
+    assert least == pytest.approx(9 * ROUNDS[0] * 100, abs=18)
     play(run, after)
     assert least <= run.answered <= most
 
@@ -120,7 +120,7 @@ def test_questions_and_findings_do_not_depend_on_pauses_and_order() -> None:
         index = next(one for one in reversed(bit_by_bit.alive) if len(bit_by_bit.unasked(one)))
         row = bit_by_bit.unasked(index)[-1:]
         bit_by_bit.record(index, row, after[index, row].tolist())
-        bit_by_bit.take_looks()
+        bit_by_bit.take_rounds()
     assert bit_by_bit.standings == whole.standings
     assert (bit_by_bit.best, bit_by_bit.ending) == (whole.best, whole.ending)
 
@@ -131,7 +131,7 @@ def test_failed_requests_help_to_prove_nothing() -> None:
     while run.ending is None:
         rows = run.unasked(0)
         run.record(0, rows, [None] * len(rows))
-        run.take_looks()
+        run.take_rounds()
     assert run.best is None
     assert run.standings[0].gain is not None
     assert run.standings[0].gain < 0

@@ -186,10 +186,10 @@ def test_an_unchanged_definition_says_so_or_counts_the_discards() -> None:
     unchanged = Judgement(Code.UNCHANGED, Worth.NEUTRAL, "unchanged: no edit to judge yet")
     assert judged(best, best) == unchanged
     assert judged(best).code is Code.NO_BASELINE
-    assert judged(best, best, 1).text == "1 of 5 discards in a row; at 5 think again from the best"
+    assert judged(best, best, 1).text == "1 discard in a row; after 5, try another angle"
     plateau = judged(best, best, PLATEAU)
     assert plateau == Judgement(
-        Code.DISCARDED, Worth.WARNING, "5 of 5 discards in a row: think again from the best"
+        Code.DISCARDED, Worth.WARNING, "5 discards in a row: try another angle"
     )
     edit = replace(best, topic=Topic(name="edit again"))
     assert judged(edit, best, PLATEAU).text == "no verdicts changed"

@@ -226,7 +226,7 @@ REFINE --calls 5                        | --calls needs --experiment
 REFINE --resume                         | --resume needs --experiment
 REFINE --wordings a.txt                 | --wordings needs --experiment
 REFINE --test-profile test              | --test-profile needs --experiment
-REFINE --experiment                     | the engine is a stand-in
+REFINE --experiment                     | the engine is none
 REFINE --experiment --guardrail airs:prod | --test-profile
 EXPERIMENT                              | an experiment needs 10 that belong to the topic
 EXPERIMENT --calls 0                    | --calls

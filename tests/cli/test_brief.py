@@ -138,7 +138,7 @@ def test_ideas_have_their_evidence_and_are_those_of_refine(run: Run, folder: Pat
     for idea, proposal in zip(document["ideas"], refined["proposals"], strict=False):
         assert idea["gain"] == round(proposal["gain"], 6)
         assert idea["definition"].items() <= proposal["topic"].items()
-        assert idea["guardrail"] == "engine (stand-in)"
+        assert idea["guardrail"] == "engine (approximation)"
         assert idea["forecast"] is None
     assert document["ideas"] or document["no_ideas"]
 

@@ -48,7 +48,7 @@ def test_the_search_proposes_and_leaves_the_topic_alone(run: Run, sample: Path) 
     result = run(*QUICK)
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
-    assert lines[0].startswith("Measured by the engine (a quick stand-in for your gua")
+    assert lines[0].startswith("Measured by the engine (a quick approximation of your gua")
     assert "prompts: all prompts, without the definition's own examples" in lines[1]
     assert "proposals, the greatest gain first" in lines
     place = lines.index("first proposal")
@@ -57,7 +57,7 @@ def test_the_search_proposes_and_leaves_the_topic_alone(run: Run, sample: Path) 
     assert lines[place + 2].startswith("  better scores: separation +0.")
     assert "on the prompts it was chosen on 0." in lines[place + 3]
     assert "+ " in result.out.partition("first proposal")[2]
-    assert "with 80% intervals for as many new prompts. The engine is a quick stand-in" in lines[-1]
+    assert "with 80% intervals for as many new prompts. The engine is a quick app" in lines[-1]
     assert (sample / "topic.yaml").read_text("utf-8") == POOR
     assert {path.name for path in sample.iterdir()} == {"topic.yaml", "prompts.csv", "tax.csv"}
 

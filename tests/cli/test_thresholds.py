@@ -42,7 +42,7 @@ def test_the_table_has_the_best_and_the_current_threshold(run: Run, sample: Path
     result = run(*COMMAND, "--threshold", "built-in")
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
-    assert lines[0].startswith("Measured by the engine (a quick stand-in for your gua")
+    assert lines[0].startswith("Measured by the engine (a quick approximation of your gua")
     points = [line for line in lines if line.startswith(("now ", "best "))]
     assert len(points) == 2
     assert all(line.count(" to ") == 3 for line in points)

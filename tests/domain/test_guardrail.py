@@ -28,15 +28,15 @@ from tests.guardrails import airs_settings, decision_settings, engine_settings, 
     [
         (
             ScannerSettings(Guardrail(ENGINE, encoder="pair", version="2a"), 0.62, "built-in"),
-            "Measured by the engine (a quick stand-in for your guardrail), version pair-2a, "
-            "threshold 0.620 (built-in).",
-            "engine (stand-in)",
+            "Measured by the engine (a quick approximation of your guardrail), encoder pair, "
+            "version 2a, threshold 0.620 (built-in).",
+            "engine (approximation)",
         ),
         (
             engine_settings("aa", 0.5, companions=(Companion("Pay", Intent.ALLOW, "1a2b"),)),
-            "Measured by the engine (a quick stand-in for your guardrail), version "
-            "static-aa, threshold 0.500, together with Pay (allow, 1a2b).",
-            "engine (stand-in)",
+            "Measured by the engine (a quick approximation of your guardrail), encoder "
+            "static, version aa, threshold 0.500, together with Pay (allow, 1a2b).",
+            "engine (approximation)",
         ),
         (
             airs_settings("prod", "3 (7f0c)", epochs=3, reducer="mode"),
@@ -103,7 +103,7 @@ PANEL = Guardrail(
 @pytest.mark.parametrize(
     ("guardrail", "text"),
     [
-        (Guardrail(ENGINE, encoder="pair", version="2a-3"), "engine, version pair-2a-3"),
+        (Guardrail(ENGINE, encoder="pair", version="2a-3"), "engine, encoder pair, version 2a-3"),
         (PROD, "AIRS, profile prod, region de, tenant acme, 3 epochs by mode"),
         (Guardrail(AIRS, "eu", profile="prod"), "eu: AIRS, profile prod"),
         (Guardrail(AIRS, profile="p", sandbox=True), "AIRS on this machine, profile p"),

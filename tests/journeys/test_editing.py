@@ -162,9 +162,9 @@ async def test_a_pinned_iteration_stays_the_baseline_until_it_is_unpinned(author
         .types(" on money")
         .keeps()
         .types(" now")
-        .sees("against #0")
+        .sees("since #0")
         .does("pin_baseline")
-        .sees("against #1")
+        .sees("since #1")
     )
 
 

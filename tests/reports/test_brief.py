@@ -229,7 +229,7 @@ def test_an_idea_says_what_its_figures_are_about(report: ReportInput) -> None:
         {
             "edit": "Add an example",
             "definition": {"examples": ["another", "third"]},
-            "guardrail": "engine (stand-in)",
+            "guardrail": "engine (approximation)",
             "gain": 0.03,
             "interval": [-0.01, 0.07],
             "likely": False,

@@ -77,7 +77,7 @@ def test_the_first_suite_tells_the_whole_and_what_it_was_made_with(report: Repor
     assert named["all.regressions"] == "1"
     assert named["topic.sha256"] == report.topic.fingerprint
     assert named["prompts.sha256"] == report.evaluation.prompt_set
-    assert named["guardrail"] == "engine, version static-1"
+    assert named["guardrail"] == "engine, encoder static, version 1"
     assert named["threshold"] == "0.5"
     assert all("topic.sha256" not in properties(other) for other in others)
 

@@ -44,7 +44,7 @@ def test_the_page_begins_with_it(scanned: ReportInput) -> None:
 def test_lists_of_iterations_have_a_column_for_it(report: ReportInput) -> None:
     head, _, first, *_ = load_writer("md")(report).partition("## History\n\n")[2].splitlines()
     assert head.split(" | ")[6] == "measured by"
-    assert first.split(" | ")[6] == "`engine (stand-in)`"
+    assert first.split(" | ")[6] == "`engine (approximation)`"
     assert ">measured by</th>" in load_writer("html")(report)
 
 
@@ -53,8 +53,8 @@ def test_a_comparison_says_it_of_both(report: ReportInput, scanned: ReportInput,
     engine = RecordedEvaluation("a", report.evaluation)
     write = load_writer(form)
     both = write(compared_report(engine, engine))
-    assert "measured by the engine (a quick stand-in for your guardrail)" in both
+    assert "measured by the engine (a quick approximation of your guardrail)" in both
     assert "The baseline: the embedded" not in both
     mixed = write(compared_report(engine, RecordedEvaluation("b", scanned.evaluation)))
     assert "measured by AIRS, profile " in mixed
-    assert "The baseline: the engine (a quick stand-in for your guardrail)" in mixed
+    assert "The baseline: the engine (a quick approximation of your guardrail)" in mixed

@@ -139,7 +139,7 @@ def test_markdown_tells_everything(report: ReportInput) -> None:
     assert re.search(r"\| coverage \| 0\.500 \| 0\.\d+ to 0\.\d+ \| −0\.100 \|", text)
     assert "change against the baseline (iteration 0) among 7 prompts with a verdict in bo" in text
     assert (
-        "| 1 | ✗ discard | 0.500 | 0.500 | 0.667 | 0.571 | `engine (stand-in)` | "
+        "| 1 | ✗ discard | 0.500 | 0.500 | 0.667 | 0.571 | `engine (approximation)` | "
         "`description +“commit↵fraud”` |" in text
     )
     assert "## Regressions (1)" in text
@@ -251,7 +251,7 @@ def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
     )
     lead = text.split("\n\n", 2)[1]
     assert re.search(
-        r"missed and 1 of 3 wrongly stopped, measured by the engine \(a quick stand-in for "
+        r"missed and 1 of 3 wrongly stopped, measured by the engine \(a quick approximation of "
         r"your guardrail\)\. Coverage is 0\.500 \(0\.\d+ to 0\.\d+ on new prompts\)\. No "
         r"demonstrable change against the baseline \(iteration 0\) among 7 prompts with a verdict "
         r"in both: coverage ",
@@ -266,7 +266,7 @@ def test_markdown_begins_with_the_result_and_ends_with_what_it_was_made_with(
     end = text.partition("## Provenance")[2]
     assert report.topic.fingerprint in end
     assert report.evaluation.prompt_set in end
-    assert "static-1`, threshold 0.500 (`built-in`)\n" in text
+    assert "encoder static, version 1`, threshold 0.500 (`built-in`)\n" in text
     assert "Coverage is n/a." in write_markdown(undefined_report)
 
 

@@ -149,7 +149,7 @@ def mistake_step(mistakes: int, note: str) -> Idea:
     """Return the step of looking at one mistake after the other; `note` says why no edit is one."""
     return Idea(
         IdeaKind.MISTAKES,
-        "Look at a mistake: no edit is sure to help yet",
+        "Look at a mistake. No edit is sure to help yet",
         detail=(f"{note}. " if note else "")
         + f"For each mistake ({mistakes:,} now) edits that correct it are listed, with what else "
         "they fix and break: a gain on these prompts may be chance.",

@@ -50,8 +50,9 @@ class IdeaKind(StrEnum):
 class Idea:
     """One idea in display-safe text.
 
-    A measured edit has a `proposal`. `detail` explains it, and `keys` are the prompts concerned.
-    `labels` is about how many more would make the effect of edits known well enough.
+    A measured edit has a `proposal`, and `short` says it in fewer words. `detail` explains it, and
+    `keys` are the prompts concerned. `labels` is about how many more would make the effect of
+    edits known well enough.
     """
 
     kind: IdeaKind
@@ -60,16 +61,12 @@ class Idea:
     detail: str = ""
     keys: tuple[int, ...] = ()
     labels: int = 0
+    short: str = ""
 
     @property
     def line(self) -> str:
         """The idea with its figures."""
         return f"{self.text}  {self.figures}" if self.figures else self.text
-
-    @property
-    def short_text(self) -> str:
-        """The text in a few words: the first sentence of a step, which says what to do."""
-        return self.text if self.proposal is not None else self.text.partition(". ")[0]
 
     @property
     def gain(self) -> Gain | None:
@@ -108,21 +105,21 @@ class Ideas:
 
     @property
     def has_check(self) -> bool:
-        """Whether a check of the likely changes is among them, which tells more than labels do."""
+        """Return whether a check of the likely changes, which tells more than labels, is listed."""
         return any(idea.kind is IdeaKind.CHECK for idea in self.ranked)
 
 
 def missing_prompts(prompts: PromptSet) -> str:
     """Return what a prompt set lacks for advice, in a sentence, or ""."""
     belong = int(prompts.expected.sum())
-    counts = {"belong to the topic": belong, "do not belong to it": len(prompts) - belong}
-    few = [kind for kind, count in counts.items() if count < LABELS_AT_LEAST]
-    if not few:
-        return ""
-    return (
-        f"Add prompts that {few[0]}: {counts[few[0]]} of {LABELS_AT_LEAST} needed. "
-        "With fewer of a kind nothing can be told"
-    )
+    for count, one, several in (
+        (belong, "belongs to the topic", "belong to the topic"),
+        (len(prompts) - belong, "does not belong to it", "do not belong to it"),
+    ):
+        if (missing := LABELS_AT_LEAST - count) > 0:
+            added = f"{count_text(missing, 'prompt')} that {one if missing == 1 else several}"
+            return f"Add {added}. With fewer than {LABELS_AT_LEAST} of a kind nothing can be told"
+    return ""
 
 
 def ranked_ideas(
@@ -157,7 +154,7 @@ def ranked_ideas(
         key=lambda proposal: (_is_harmful(proposal), -proposal.gain.value),
     )
     ideas = [
-        Idea(IdeaKind.EDIT, summary(topic, proposal), proposal)
+        Idea(IdeaKind.EDIT, summary(topic, proposal), proposal, short=in_short(topic, proposal))
         for proposal in advised or _guess(measured, discarded)
     ]
     if experiment:
@@ -182,8 +179,12 @@ def ranked_ideas(
 def summary(topic: Topic, proposal: Proposal) -> str:
     """Return the edits of a proposal in a line: one in full, several in short."""
     worded = " (worded by the model)" if CandidateKind.REWORD in proposal.kinds else ""
-    if len(proposal.changes) == 1:
-        return f"{proposal.changes[0]}{worded}"
+    one = proposal.changes[0] if len(proposal.changes) == 1 else in_short(topic, proposal)
+    return f"{one}{worded}"
+
+
+def in_short(topic: Topic, proposal: Proposal) -> str:
+    """Return the edits of a proposal without the texts that they replace or drop, or ""."""
     before, after = topic, proposal.topic
     parts = []
     if after.description != before.description:
@@ -196,15 +197,19 @@ def summary(topic: Topic, proposal: Proposal) -> str:
     quoted = f"“{display_start(new[-1], _SHOWN)}”" if new else ""
     added = len(new) - len(replaced)
     if replaced:
-        one = ", one of them" if len(replaced) > 1 else ""
-        parts.append(f"replace {named_examples(replaced)}{'' if added else f'{one} by {quoted}'}")
+        of_them = ", one of them" if len(replaced) > 1 else ""
+        parts.append(
+            f"replace {named_examples(replaced)}{'' if added else f'{of_them} by {quoted}'}"
+        )
     if added:
         parts.append(f"add {'the example' if added == 1 else f'{added} examples, one is'} {quoted}")
     if dropped:
         parts.append(f"drop {named_examples(dropped)}")
+    if not parts:
+        return ""
     start = ", ".join(parts[:-1])
     text = f"{start} and {parts[-1]}" if start else parts[-1]
-    return capitalized(text) + worded
+    return capitalized(text)
 
 
 def _guess(measured: Sequence[Proposal], discarded: Container[Key]) -> list[Proposal]:
@@ -237,7 +242,7 @@ def _check(forecast: Forecast | None) -> Idea | None:
     doubtful = int(np.count_nonzero(in_doubt(changes)))
     calls = count_text(min(doubtful, usual_goal(len(changes)).calls), "call")
     name = remote_name(forecast.grounds.settings.kind)
-    return Idea(IdeaKind.CHECK, f"Check the likely changes with {name}: at most {calls}")
+    return Idea(IdeaKind.CHECK, f"Check the likely changes with {name}. At most {calls}")
 
 
 def _nothing(topic: Topic, search: SearchResult | None) -> str:

@@ -87,9 +87,9 @@ class MistakeAdvice:
                 f"{count}. A gain may be chance, as the edits were chosen on these prompts: on new "
                 "ones expect less."
             )
-        shown = [one.preview.comparison for one in self.measured]
+        shown = [measured.preview.comparison for measured in self.measured]
         none = "None" if len(known.found) <= _MEASURED else f"None of the best {_MEASURED}"
-        if any(one.fixes > one.regressions for one in shown):
+        if any(comparison.fixes > comparison.regressions for comparison in shown):
             return f"{count}. {none} raises coverage, but some fix more than they break."
         return (
             f"{count}. {none} raises coverage: each breaks as much as it fixes, or more. Leaving "
@@ -162,14 +162,16 @@ class MistakeExplanations:
     ) -> tuple[MeasuredCorrection, ...]:
         """Return edits as their previews measure them, without those that then correct nothing."""
         measured = [
-            MeasuredCorrection(one.edit.change, await self._previews.measure(one.edit.topic))
-            for one in found
+            MeasuredCorrection(
+                correction.edit.change, await self._previews.measure(correction.edit.topic)
+            )
+            for correction in found
         ]
-        right = [one for one in measured if one.preview.sets_right(key)]
+        right = [correction for correction in measured if correction.preview.sets_right(key)]
 
-        def order(one: MeasuredCorrection) -> tuple[float, int]:
-            comparison = one.preview.comparison
-            return -one.preview.gain, comparison.regressions - comparison.fixes
+        def order(correction: MeasuredCorrection) -> tuple[float, int]:
+            comparison = correction.preview.comparison
+            return -correction.preview.gain, comparison.regressions - comparison.fixes
 
         return tuple(sorted(right, key=order))
 

@@ -19,7 +19,7 @@ from guardtui.session.session import PLATEAU
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """Where the author stands with a definition, as the screen shows it.
+    """State of the work on a definition, as the screen shows it.
 
     `limits` says which limits it violates, or "". `better_edit` says what an experiment has shown
     and is not kept yet, or "". `best` is the number of the best kept iteration, None without one;
@@ -43,28 +43,31 @@ class Situation:
 
     @property
     def by_guardrail(self) -> bool:
-        """Whether the figures are of the guardrail itself."""
+        """Return whether the figures are of the guardrail itself."""
         return self.evaluation.settings.kind in REMOTE
 
     @property
     def is_measured(self) -> bool:
-        """Whether the engine or the guardrail has judged every prompt."""
+        """Return whether the engine or the guardrail has judged every prompt."""
         return not self.is_forecast and not self.evaluation.metrics.missing
 
     @property
     def has_mistakes(self) -> bool:
-        """Whether a prompt is judged wrongly."""
+        """Return whether a prompt is judged wrongly."""
         return self.evaluation.metrics.fp + self.evaluation.metrics.fn > 0
 
     @property
     def awaits_scan(self) -> bool:
-        """Whether a guardrail is configured that has not answered about the definition."""
+        """Return whether a guardrail is configured that has not answered about the definition."""
         return bool(self.who) and not self.by_guardrail
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case with its step; one that is not `first` comes after edits that are likely to help."""
+    """A case with its step.
+
+    One that is not `first` comes after a check and after edits that are likely to help.
+    """
 
     kind: IdeaKind
     holds: Callable[[Situation], bool]
@@ -72,8 +75,8 @@ class Case:
     first: bool = True
 
 
-def _missing(count: int) -> str:
-    return f"{count_text(count, 'prompt')} {'has' if count == 1 else 'have'}"
+def _unanswered(count: int) -> str:
+    return f"{count_text(count, 'prompt')} that {'has' if count == 1 else 'have'} no verdict"
 
 
 def _keeps(now: Situation) -> str:
@@ -89,27 +92,27 @@ CASES: tuple[Case, ...] = (
     Case(
         IdeaKind.BETTER_EDIT,
         lambda now: bool(now.better_edit),
-        lambda now: f"Keep the edit that is shown to be better: {now.better_edit}",
+        lambda now: f"Keep the edit shown to be better. Coverage is greater {now.better_edit}",
     ),
     Case(
         IdeaKind.SCAN_MISSING,
         lambda now: now.by_guardrail and now.evaluation.metrics.missing > 0,
-        lambda now: f"Scan what is missing: {_missing(now.evaluation.metrics.missing)} no verdict",
+        lambda now: f"Scan {_unanswered(now.evaluation.metrics.missing)}. Only these are asked",
     ),
     Case(
         IdeaKind.SCAN,
         lambda now: now.is_forecast and not now.is_best and now.likely is True,
-        lambda now: "Scan it: the forecast says probably better. A scan decides",
+        lambda now: "Scan it: probably better by the forecast. A scan decides",
     ),
     Case(
         IdeaKind.DISCARD,
         lambda now: now.is_forecast and not now.is_best and now.likely is False,
-        lambda now: f"Discard the edit: the forecast says probably worse. Back to #{now.best}",
+        lambda now: f"Discard it: probably worse by forecast. Back to #{now.best}",
     ),
     Case(
         IdeaKind.DISCARD,
         lambda now: now.is_measured and not now.is_best and now.judgement.code is Code.WORSE,
-        lambda now: f"Discard the edit: worse, more than chance. Back to #{now.best}",
+        lambda now: f"Discard it: worse, more than chance. Back to #{now.best}",
     ),
     Case(
         IdeaKind.KEEP,
@@ -134,12 +137,18 @@ CASES: tuple[Case, ...] = (
     Case(
         IdeaKind.SCAN,
         lambda now: now.is_best and now.is_forecast,
-        lambda now: "Scan it: the guardrail has not answered about it",
+        lambda now: "Scan it: the guardrail has not judged it",
     ),
     Case(
         IdeaKind.KEEP,
         lambda now: now.is_measured and now.is_better,
-        lambda now: f"Keep it, or edit on: greater than #{now.best}, may be chance. {_keeps(now)}",
+        lambda now: f"Keep it, or edit on. A gain on #{now.best} that may be chance. {_keeps(now)}",
+        first=False,
+    ),
+    Case(
+        IdeaKind.SCAN,
+        lambda now: now.is_forecast and not now.is_best,
+        lambda now: "Scan it, or edit on. The forecast is not sure if it is better",
         first=False,
     ),
     Case(
@@ -154,7 +163,7 @@ CASES: tuple[Case, ...] = (
 _NO_MISTAKES = Case(
     IdeaKind.ADD_PROMPTS,
     lambda now: not now.has_mistakes,
-    lambda now: "Add harder prompts: no mistakes are left on these",
+    lambda now: "Add harder prompts. No mistakes are left on these",
 )
 """The step where nothing else is one."""
 
@@ -169,6 +178,9 @@ def with_next_step(ideas: Ideas, now: Situation) -> Ideas:
     others = [idea for idea in ideas.ranked if case.kind is not idea.kind]
     likely = 0
     if not case.first:
-        likely = sum(idea.gain is not None and idea.gain.likely for idea in others)
+        likely = sum(
+            idea.kind is IdeaKind.CHECK or (idea.gain is not None and idea.gain.likely)
+            for idea in others
+        )
     others.insert(likely, Idea(case.kind, case.text(now)))
     return replace(ideas, ranked=tuple(others))

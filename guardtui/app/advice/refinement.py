@@ -131,7 +131,7 @@ class Refinements:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all prompts are embedded."""
+        """Return whether all prompts are embedded."""
         return self._engine.scanner.has(self._workspace.prompts)
 
     async def measure(self, *, typing: bool = True) -> Measure:

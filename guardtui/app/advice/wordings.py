@@ -51,21 +51,25 @@ def read_wordings(path: Path, topic: Topic) -> list[Candidate]:
         more = len(problems) - _TOLD
         told = [*problems[:_TOLD], *([f"and {more} more"] if more > 0 else [])]
         raise FileError(path, "; ".join(told), remedy)
-    origins = ((f"{place} of {path.name}", one) for place, one in places.items())
-    return [replace(one, origin=origin) for origin, one in origins if isinstance(one, Candidate)]
+    origins = ((f"{place} of {path.name}", wording) for place, wording in places.items())
+    return [
+        replace(wording, origin=origin)
+        for origin, wording in origins
+        if isinstance(wording, Candidate)
+    ]
 
 
 def _problems(places: Mapping[str, Candidate | str], topic: Topic) -> list[str]:
     """Return what is wrong with each wording, but not what is so with the definition at hand."""
     own = {violation.message for violation in violations(topic)}
     problems, seen = [], dict[object, str]()
-    for place, one in places.items():
-        if isinstance(one, str):
-            problems.append(f"{place}: {one}")
+    for place, wording in places.items():
+        if isinstance(wording, str):
+            problems.append(f"{place}: {wording}")
             continue
-        broken = (*violations(one.topic), *line_breaks(one.topic))
+        broken = (*violations(wording.topic), *line_breaks(wording.topic))
         problems += [f"{place}: {each.message}" for each in broken if each.message not in own]
-        first = seen.setdefault(same(one.topic), place)
+        first = seen.setdefault(same(wording.topic), place)
         if first != place:
             problems.append(f"{place}: the same as {first}")
     return problems
@@ -108,7 +112,10 @@ def typed_wordings(text: str, topic: Topic, source: str) -> list[Candidate]:
 
     Their origin is the number of the line and `source`.
     """
-    return [replace(one, origin=f"{place} {source}") for place, one in _lines(text, topic).items()]
+    return [
+        replace(wording, origin=f"{place} {source}")
+        for place, wording in _lines(text, topic).items()
+    ]
 
 
 def _lines(text: str, topic: Topic) -> dict[str, Candidate]:

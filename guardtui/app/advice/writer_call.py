@@ -55,7 +55,7 @@ class WriterCall(Generic[Written]):
 
     @property
     def is_cached(self) -> bool:
-        """Whether the answer is in the cache, so that nothing is requested."""
+        """Return whether the answer is in the cache, so that nothing is requested."""
         return self.cached is not None
 
     @property

@@ -80,7 +80,7 @@ class LoopGuardrail(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """Whether an evaluation may cost calls."""
+        """Return whether an evaluation may cost calls."""
 
     @property
     def template(self) -> tuple[str, str] | None:
@@ -146,7 +146,7 @@ class _Engine:
 
     async def answering(self, topic: Topic, tell: Callable[[str], None]) -> Answering:
         raise AgentError(
-            "an experiment asks a guardrail, and the engine is a stand-in\n"
+            "an experiment asks a guardrail, and the engine is none\n"
             "  the author starts the server with --guardrail NAME"
         )
 

@@ -77,7 +77,7 @@ class ProfileChanges:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a profile is being read or changed."""
+        """Return whether a profile is being read or changed."""
         return self._lock.locked()
 
     async def plan(

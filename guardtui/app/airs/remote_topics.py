@@ -79,7 +79,7 @@ class RemoteTopics:
 
     @property
     def is_scanning(self) -> bool:
-        """Whether a scan is running, which shows its own progress."""
+        """Return whether a scan is running, which shows its own progress."""
         return self._scanning()
 
     @property

@@ -65,7 +65,7 @@ def other_measure(session: Session, evaluation: Evaluation) -> str:
     best = session.best
     if best is None or evaluation.settings.measures_as(best.evaluation.settings):
         return ""
-    before, now = (guardrail_text(one.settings) for one in (best.evaluation, evaluation))
+    before, now = (guardrail_text(side.settings) for side in (best.evaluation, evaluation))
     return f"it is measured by {now}, #{best.number} by {before}"
 
 

@@ -64,7 +64,7 @@ class IterationDecisions:
 
     @property
     def overwrites(self) -> bool:
-        """Whether the topic file has a definition that no iteration has."""
+        """Return whether the topic file has a definition that no iteration has."""
         known = {iteration.evaluation.topic for iteration in self.session.iterations}
         return self.definition not in known
 

@@ -46,7 +46,7 @@ class Preview:
         self._evaluations, self._forecasting, self._results = evaluations, forecasting, results
         self.pause = PAUSE
         self.begun = False
-        """Whether the first evaluation is done: an edit before that must not cancel it."""
+        """True if the first evaluation is done: an edit before that must not cancel it."""
         self._completing = 0
         self._owed = False  # whether a preview was skipped during `complete`
 

@@ -60,7 +60,7 @@ class ExperimentGuardrails:
 
     @property
     def is_named(self) -> bool:
-        """Whether a profile or a model is configured, so that nothing has to be chosen first."""
+        """Return whether a profile or a model is configured: nothing has to be chosen first."""
         return self._connections.is_named
 
     @property
@@ -82,7 +82,7 @@ class ExperimentGuardrails:
         """
         model = self._connections.model
         if model is None:
-            return f"a test profile of {self._connections.who}", None
+            return self._connections.who, None
         return self.who, model.scanner().settings
 
     def made(self, record: ExperimentRecord) -> bool:

@@ -1,4 +1,4 @@
-"""Experiments on judges and decision models: all definitions of a look are asked together."""
+"""Experiments on judges and decision models: all definitions of a round are asked together."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from guardtui.advice.splits import SplitError, split_by_column
 from guardtui.domain.comparison import carried_over
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.evaluation import Evaluation, should_trigger
-from guardtui.domain.figures import calls_text
+from guardtui.domain.figures import calls_text, capitalized
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.operating_point import LABELS_AT_LEAST, at_threshold
 from guardtui.domain.prompts import PromptSet
@@ -67,7 +67,7 @@ def experiment_step(prompts: PromptSet, who: str, known: Evaluation | None) -> s
     order = np.arange(len(prompts), dtype=np.intp)
     least, most = Experiment(rows[0], prompts.expected, rows, order).calls_left()
     calls = (least + most) // 2 + int(np.count_nonzero(_missing(prompts, known)))
-    return f"Test up to {EDITS} edits on {who}: {calls_text(calls)}"
+    return f"Test up to {EDITS} edits on {who}. {capitalized(calls_text(calls))}"
 
 
 def _missing(prompts: PromptSet, known: Evaluation | None) -> Bools:
@@ -204,7 +204,7 @@ class Design:
             stratified_folds(prompts.expected, len(prompts), self.seed, prompts.keys),
             kind="stable",
         )
-        # The looks are parts of the prompts that count.
+        # The rounds are parts of the prompts that count.
         return Experiment(
             right, prompts.expected, counted, order[np.isin(order, experiment_rows(prompts))]
         )

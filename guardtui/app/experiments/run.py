@@ -1,4 +1,4 @@
-"""One experiment on a guardrail: asks look by look, stores each verdict, and can be resumed."""
+"""One experiment on a guardrail: asks round by round, stores each verdict, and can be resumed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from guardtui.advice.experiment import LOOKS, Experiment
+from guardtui.advice.experiment import ROUNDS, Experiment
 from guardtui.app.experiments.answering import Answering, DefinitionRows
 from guardtui.app.experiments.planning import Design, ExperimentError, design_of
 from guardtui.app.experiments.status import CandidateStatus, ExperimentStatus
@@ -25,7 +25,7 @@ from guardtui.session.experiments import Arrival, ExperimentLog, ExperimentRecor
 from guardtui.session.store import StoreError
 
 FAILED_AT_MOST = 0.1
-"""Share of failed answers with which a look is still taken; they count as wrong."""
+"""Share of failed answers with which a round is still taken; they count as wrong."""
 
 Shown: TypeAlias = "Callable[[ExperimentStatus], None]"
 Recorded: TypeAlias = "Callable[[Evaluation], Awaitable[object]]"
@@ -110,8 +110,8 @@ class ExperimentRun:
                     self._design.candidates, experiment.standings, strict=True
                 )
             ),
-            look=min(experiment.look, len(LOOKS)),
-            looks=len(LOOKS),
+            round=min(experiment.round, len(ROUNDS)),
+            rounds=len(ROUNDS),
             calls=calls,
             expected=calls + (least + most) // 2,
             most=calls + most,
@@ -160,14 +160,14 @@ class ExperimentRun:
                 async with self._answering:
                     try:
                         await self._scan_current()
-                        await self._look()
+                        await self._ask_rounds()
                     finally:
                         if self._writer is not None:  # it has a batch, which it finishes
                             await asyncio.wait([self._writer])
                         self._write_rest()
                         self._say("leaves the guardrail as it was")
                 ending = self._experiment.ending
-                assert ending is not None  # noqa: S101 - `_look` ends with it
+                assert ending is not None  # noqa: S101 - `_ask_rounds` ends with it
                 await asyncio.to_thread(self._log.end, self.record, ending.name)
             except _StoppedError as reason:
                 self._stopped = str(reason)
@@ -193,18 +193,18 @@ class ExperimentRun:
             await self._scanned(evaluation)
         self._experiment = self._design.experiment(triggered)
 
-    async def _look(self) -> None:
-        """Ask and take looks until the experiment has ended."""
+    async def _ask_rounds(self) -> None:
+        """Ask and take rounds until the experiment has ended."""
         experiment = self._experiment
         while experiment.ending is None:
-            self._say(f"look {experiment.look} of {len(LOOKS)}")
+            self._say(f"round {experiment.round} of {len(ROUNDS)}")
             await self._ask(self._unasked, experiment.wanted)
             for candidate in experiment.alive:
                 self._record_known(candidate)
-            experiment.take_looks()
+            experiment.take_rounds()
 
     def _unasked(self) -> list[tuple[int, NDArray[np.intp]]]:
-        """Return what the next look needs, after what is known was recorded."""
+        """Return what the next round needs, after what is known was recorded."""
         for candidate in self._experiment.alive:
             self._record_known(candidate)
         return [

@@ -46,7 +46,7 @@ class CandidateStatus:
 class ExperimentStatus:
     """Snapshot of an experiment; an immutable value that a screen may read at any time.
 
-    `look` of `looks` is under way, with `calls` made of about `expected`, at most `most`. `step`
+    `round` of `rounds` is under way, with `calls` made of about `expected`, at most `most`. `step`
     says what happens now. `ending` is None until it has ended; `stopped` says why it ended early,
     or "", after which it can be resumed.
     """
@@ -54,8 +54,8 @@ class ExperimentStatus:
     settings: ScannerSettings
     topic: Topic
     candidates: tuple[CandidateStatus, ...]
-    look: int
-    looks: int
+    round: int
+    rounds: int
     calls: int
     expected: int
     most: int

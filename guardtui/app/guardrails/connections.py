@@ -112,7 +112,7 @@ class Connections:
 
     @property
     def is_named(self) -> bool:
-        """Whether a profile or a model is configured: it may still need a key."""
+        """Return whether a profile or a model is configured: it may still need a key."""
         if self._connection is not None or self.model is not None:
             return True
         return self._named_by_flags and not self._engine_only
@@ -345,7 +345,7 @@ class Connections:
 
     @property
     def agreed(self) -> bool:
-        """Whether the author agreed to scans and deployments to this profile without a question."""
+        """Return whether scans and deployments to this profile need no further question."""
         known = self._connection
         return known is not None and self._remembered(AIRS).get("agreed") == known.key
 

@@ -62,7 +62,7 @@ class RemoteOptions:
 
     @property
     def allow_http(self) -> bool:
-        """Whether unencrypted http is allowed to models on other machines."""
+        """Return whether unencrypted http is allowed to models on other machines."""
         known = (self.model, self.writer)
         return any(options.calls.allow_http for options in known if options is not None)
 

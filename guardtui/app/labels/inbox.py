@@ -300,10 +300,10 @@ class Inbox:
                     else:
                         lines.append(_new_line(key, prompt, time))
                     said = seen[key] if key in seen else self._said_of(key)
-                    for one in prompt.production:
-                        if not any(known.covers(one) for known in said):
-                            said = (*said, one)
-                            line = {"id": f"{key:016x}", "production": one.as_json()}
+                    for verdict in prompt.production:
+                        if not any(known.covers(verdict) for known in said):
+                            said = (*said, verdict)
+                            line = {"id": f"{key:016x}", "production": verdict.as_json()}
                             lines = _with_line(lines, line)
                     seen[key] = said
                     file.writelines(json.dumps(line).encode() + b"\n" for line in lines)
@@ -424,7 +424,7 @@ class Inbox:
 
         Raises LabelledMeanwhileError if someone else changed the prompt since.
         """
-        step = next((one for one in reversed(self._steps) if name in ("", one.before.id)), None)
+        step = next((made for made in reversed(self._steps) if name in ("", made.before.id)), None)
         if step is None:
             return None
         before = step.before

@@ -148,9 +148,9 @@ def _verdicts(
     A guardrail of production counts if it judged at least half of the log: its rates are those of
     what it judged.
     """
-    logged = np.array([row for row, one in enumerate(prompts) if not one.draft], np.intp)
+    logged = np.array([row for row, entry in enumerate(prompts) if not entry.draft], np.intp)
     answers = [
-        {one.judge: one for one in prompt.production if one.triggered is not None}
+        {verdict.judge: verdict for verdict in prompt.production if verdict.triggered is not None}
         for prompt in prompts
     ]
     known = Counter(judge for row in logged.tolist() for judge in answers[row])
@@ -175,9 +175,9 @@ def _prompt_set(prompts: Sequence[InboxPrompt], intent: Intent) -> PromptSet:
     """Return prompts as a set for the engine, which reads no labels here."""
     frame = pl.DataFrame(
         [
-            pl.Series("key", [int(one.id, 16) for one in prompts], dtype=pl.UInt64),
+            pl.Series("key", [int(prompt.id, 16) for prompt in prompts], dtype=pl.UInt64),
             pl.Series("line", range(1, len(prompts) + 1), dtype=pl.UInt32),
-            pl.Series("prompt", [one.text for one in prompts], dtype=pl.String),
+            pl.Series("prompt", [prompt.text for prompt in prompts], dtype=pl.String),
             pl.Series("expected", [False] * len(prompts), dtype=pl.Boolean),
         ]
     )

@@ -95,7 +95,9 @@ class VerdictSources:
             iterations = store.iterations() if has_iterations(topic) else []
         self.iterations: Sequence[Iteration] = iterations
         """The iterations of the session."""
-        self._remote = [one for one in iterations if one.evaluation.settings.kind in REMOTE]
+        self._remote = [
+            iteration for iteration in iterations if iteration.evaluation.settings.kind in REMOTE
+        ]
         self._known: dict[tuple[str, str], VerdictSource | None] = {}
 
     def of(self, production: Production) -> VerdictSource | None:
@@ -111,15 +113,19 @@ class VerdictSources:
         if guardrail is None:
             return None
         recorded = [
-            VerdictSource(one.evaluation.settings, one.evaluation.topic)
-            for one in self._remote
-            if one.evaluation.settings.guardrail == guardrail
-            and definition in _revisions(one.evaluation.settings)
+            VerdictSource(iteration.evaluation.settings, iteration.evaluation.topic)
+            for iteration in self._remote
+            if iteration.evaluation.settings.guardrail == guardrail
+            and definition in _revisions(iteration.evaluation.settings)
         ]
         if recorded:
             same = all(source.topic == recorded[0].topic for source in recorded)
             return recorded[0] if same else None
-        for topic in (self._own, self._edited, *(one.evaluation.topic for one in self.iterations)):
+        for topic in (
+            self._own,
+            self._edited,
+            *(iteration.evaluation.topic for iteration in self.iterations),
+        ):
             if topic.fingerprint == definition:
                 return VerdictSource(ScannerSettings(guardrail), topic)
         return None
@@ -138,10 +144,14 @@ class VerdictSources:
         identity = None
         with contextlib.suppress(GuardtuiError):
             identity = identity_of(named)
-        recorded = {one.evaluation.settings.guardrail: None for one in self._remote}
+        recorded = {iteration.evaluation.settings.guardrail: None for iteration in self._remote}
         found = matches(named.guardrail, recorded)
         # A sandbox on this machine is not the service that wrote the log.
-        found = [one for one in found if identity is None or one.sandbox == identity.sandbox]
+        found = [
+            guardrail
+            for guardrail in found
+            if identity is None or guardrail.sandbox == identity.sandbox
+        ]
         if found:
             return found[0] if len(found) == 1 else None
         return identity
@@ -153,7 +163,11 @@ class VerdictSources:
             return UNKNOWN
         if source.topic == topic:
             return THIS
-        numbers = [one.number for one in self.iterations if one.evaluation.topic == source.topic]
+        numbers = [
+            iteration.number
+            for iteration in self.iterations
+            if iteration.evaluation.topic == source.topic
+        ]
         return f"with the definition of #{numbers[0]}" if numbers else "with an earlier definition"
 
     def pairs(self, prompts: Sequence[InboxPrompt], before: Topic, after: Topic) -> Pairs | None:
@@ -164,20 +178,20 @@ class VerdictSources:
         """
         said: dict[Guardrail, dict[Topic, dict[int, Production]]] = {}
         for row, prompt in enumerate(prompts):
-            for one in prompt.production:
-                source = self.of(one)
+            for verdict in prompt.production:
+                source = self.of(verdict)
                 if source is not None and source.topic in (before, after):
                     by_topic = said.setdefault(source.settings.guardrail, {})
                     rows = by_topic.setdefault(source.topic, {})
-                    rows[row] = rows[row].joined(one) if row in rows else one
+                    rows[row] = rows[row].joined(verdict) if row in rows else verdict
         best: Pairs | None = None
         for guardrail, by_topic in said.items():
             both, belong = np.ones(len(prompts), bool), np.zeros((2, len(prompts)), bool)
             for index, topic in enumerate((before, after)):
                 judged = np.zeros(len(prompts), bool)
-                for row, one in by_topic.get(topic, {}).items():
-                    judged[row] = one.triggered is not None
-                    belong[index, row] = says_it_belongs(one, topic.intent)
+                for row, verdict in by_topic.get(topic, {}).items():
+                    judged[row] = verdict.triggered is not None
+                    belong[index, row] = says_it_belongs(verdict, topic.intent)
                 both &= judged
             if both.any() and (best is None or both.sum() > best.both.sum()):
                 best = Pairs(guardrail.badge(), both, belong)
@@ -188,7 +202,9 @@ class VerdictSources:
 
         It is the one that answered last by the second of them, of those that answered by both.
         """
-        labels = {int(one.id, 16): one.expected for one in prompts if one.expected is not None}
+        labels = {
+            int(prompt.id, 16): prompt.expected for prompt in prompts if prompt.expected is not None
+        }
         keys, expected = np.array([*labels], np.uint64), np.array([*labels.values()], np.bool_)
         for newest in reversed(self._remote):
             settings = newest.evaluation.settings
@@ -215,8 +231,8 @@ class VerdictSources:
     ) -> Verdicts:
         """Return all that a guardrail answered by a definition, the newer of two answers."""
         verdicts = VerdictColumns(len(keys)).verdicts()
-        for one in self._remote:
-            evaluation = one.evaluation
+        for recorded in self._remote:
+            evaluation = recorded.evaluation
             same = evaluation.settings.guardrail == settings.guardrail
             if same and evaluation.topic == topic:
                 verdicts = verdicts.completed(verdicts_for(evaluation, keys))
@@ -234,7 +250,11 @@ class VerdictSources:
             raise InboxError(f"{name}: {problem}\n  those of other guardrails have a score, too")
         topic = self._own
         if iteration is not None:
-            chosen = [one.evaluation.topic for one in self.iterations if one.number == iteration]
+            chosen = [
+                recorded.evaluation.topic
+                for recorded in self.iterations
+                if recorded.number == iteration
+            ]
             if not chosen:
                 problem = f"there is no iteration #{iteration}"
                 raise InboxError(f"{self.topic_path}: {problem}\n  guardtui history lists them")
@@ -262,9 +282,9 @@ class VerdictSources:
         """Return for each guardrail and definition how many verdicts an inbox has, in words."""
         judges = Counter[tuple[Production, bool]]()
         for prompt in inbox.prompts.values():
-            for one in prompt.production:
-                key = Production(True, one.guardrail, one.definition)
-                judges[key, one.triggered is None] += 1
+            for verdict in prompt.production:
+                key = Production(True, verdict.guardrail, verdict.definition)
+                judges[key, verdict.triggered is None] += 1
         lines, unknown = [], False
         for (judge, both), count in judges.items():
             who = display_start(judge.guardrail or "a guardrail without a name", _SHOWN)
@@ -396,11 +416,11 @@ def _definition(path: Path, inbox: Inbox) -> Topic:
 def _read(value: object) -> dict[tuple[str, str], VerdictSource]:
     """Return the statements of a setting; what nobody wrote is none."""
     stated = {}
-    for one in value if isinstance(value, list) else ():
+    for entry in value if isinstance(value, list) else ():
         with contextlib.suppress(ValueError, TypeError, LookupError, AttributeError):
-            topic = Topic.model_validate(one["topic"])
-            source = VerdictSource(ScannerSettings(Guardrail.from_json(one["guardrail"])), topic)
-            stated[str(one["name"]), topic.fingerprint] = source
+            topic = Topic.model_validate(entry["topic"])
+            source = VerdictSource(ScannerSettings(Guardrail.from_json(entry["guardrail"])), topic)
+            stated[str(entry["name"]), topic.fingerprint] = source
     return stated
 
 
@@ -447,10 +467,10 @@ def record_logged(inbox: Inbox, topic: Path) -> tuple[Iteration, ...]:
                 said = answers.setdefault(_of_any_revision(source), {})
                 before = said.get(prompt.id)
                 said[prompt.id] = production if before is None else before.joined(production)
-    for one in filter(is_growing, sources.iterations):
+    for iteration in filter(is_growing, sources.iterations):
         # Without an answer its labels were taken back.
-        if not any(_is_of(one, source) for source in answers) and _is_from(one, inbox):
-            answers[VerdictSource(one.evaluation.settings, one.evaluation.topic)] = {}
+        if not any(_is_of(iteration, source) for source in answers) and _is_from(iteration, inbox):
+            answers[VerdictSource(iteration.evaluation.settings, iteration.evaluation.topic)] = {}
     if not answers:
         return ()
     reading = usual_reading(topic, inbox.set_path)
@@ -474,9 +494,9 @@ def _record(
     """Record verdicts by the ids of their prompts; return the iteration if it is new or changed."""
     while True:
         iterations = store.iterations()
-        same = [one for one in iterations if _is_of(one, source)]
-        growing = [one for one in same if is_growing(one)]
-        others = [one.evaluation for one in same if not is_growing(one)]
+        same = [iteration for iteration in iterations if _is_of(iteration, source)]
+        growing = [iteration for iteration in same if is_growing(iteration)]
+        others = [iteration.evaluation for iteration in same if not is_growing(iteration)]
         evaluation = _evaluation(source, said, prompts, others)
         if not growing:
             if not evaluation.metrics.total:
@@ -520,13 +540,13 @@ def _evaluation(
     columns = VerdictColumns(len(prompts))
     answered = {
         int(key)
-        for one in others
-        for key in one.keys[one.verdicts.triggered >= Triggered.NO].tolist()
+        for evaluation in others
+        for key in evaluation.keys[evaluation.verdicts.triggered >= Triggered.NO].tolist()
     }
     for row, key in enumerate(prompts.keys.tolist()):
-        one = said.get(f"{key:016x}")
-        if one is not None and one.triggered is not None and key not in answered:
-            columns.put([row], Verdict(Triggered(one.triggered), topics=one.topics))
+        verdict = said.get(f"{key:016x}")
+        if verdict is not None and verdict.triggered is not None and key not in answered:
+            columns.put([row], Verdict(Triggered(verdict.triggered), topics=verdict.topics))
     return Evaluation(
         source.topic,
         source.settings,

@@ -66,7 +66,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where the work on an inbox stands.
+    """State of the work on an inbox.
 
     `waiting` counts prompts without a label, `drift` says how many labels were changed lately.
     """
@@ -272,11 +272,11 @@ class Sitting:
         score = float(self._log.scores[row])
         logged = [
             Verdict(
-                one.guardrail or "the guardrail",
-                None if one.triggered is None else says_it_belongs(one, self._intent),
-                definition=self._definition_of(one),
+                verdict.guardrail or "the guardrail",
+                None if verdict.triggered is None else says_it_belongs(verdict, self._intent),
+                definition=self._definition_of(verdict),
             )
-            for one in prompt.production
+            for verdict in prompt.production
         ]
         return (*logged, Verdict(ENGINE_NAME, bool(self._log.belonging[row]), score))
 

@@ -255,10 +255,13 @@ class Forecasting:
         session, settings = self._session, self._subject.settings
         if settings is None:
             return ()
-        ordered = sorted(session.iterations, key=lambda one: one.by is not Recorder.LOG)
+        ordered = sorted(session.iterations, key=lambda iteration: iteration.by is not Recorder.LOG)
         return tuple(
             evaluation
-            for evaluation in (*session.experiments, *(one.evaluation for one in ordered))
+            for evaluation in (
+                *session.experiments,
+                *(iteration.evaluation for iteration in ordered),
+            )
             if evaluation.settings.guardrail == settings.guardrail
         )
 

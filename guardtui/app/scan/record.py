@@ -241,7 +241,7 @@ class ScanResults:
 
     @property
     def scanning(self) -> bool:
-        """Whether a scan is running or paused."""
+        """Return whether a scan is running or paused."""
         return self.evaluator is not None and self.evaluator.busy
 
     def so_far(self) -> Evaluation | None:

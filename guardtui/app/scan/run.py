@@ -77,13 +77,13 @@ class Scans:
 
     @property
     def under_way(self) -> bool:
-        """Whether a scan was started (with its questions and deployment) and not cancelled."""
+        """Return whether a scan was started, with its questions and deployment, and not ended."""
         job = self._job
         return job is not None and not job.is_finished and not job.is_cancelled
 
     @property
     def held(self) -> bool:
-        """Whether the scan is paused."""
+        """Return whether the scan is paused."""
         return self.results.evaluator is not None and self.results.evaluator.held
 
     @property

@@ -27,7 +27,7 @@ class FigureSubject:
         self._log = ExperimentLog(context.workspace.store)
         self._known: tuple[object, ScannerSettings | None] = (None, None)
         self.engine_only = False
-        """Whether the author wants the engine's own figures."""
+        """True if the author wants the engine's own figures."""
         self.newest: Evaluation | None = None
         """Newest scan of this run, complete or not, which the session may not have recorded."""
 
@@ -52,7 +52,9 @@ class FigureSubject:
             if follows(settings)
         ]
         if chosen is not None and chosen.kind != ENGINE:
-            answered = [one for one in answered if one.guardrail.fits(chosen)] or answered
+            answered = [
+                settings for settings in answered if settings.guardrail.fits(chosen)
+            ] or answered
         return scanned_last(answered, iterations, self._log.experiments)
 
 
@@ -75,10 +77,10 @@ def scanned_last(
         if settings.guardrail not in by_guardrail or iteration.by is Recorder.LOG:
             continue
         of_experiment = settings.kind == AIRS and any(
-            settings.guardrail == one.settings.guardrail
-            and iteration.evaluation.topic in one.definitions
-            and iteration.created >= one.created
-            for one in made
+            settings.guardrail == experiment.settings.guardrail
+            and iteration.evaluation.topic in experiment.definitions
+            and iteration.created >= experiment.created
+            for experiment in made
         )
         if not of_experiment:
             return by_guardrail[settings.guardrail]

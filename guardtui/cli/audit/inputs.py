@@ -42,10 +42,10 @@ class _Argument:
     path: Path
     prompts: Path | None = None
     required: bool = True
-    """Whether the file was named itself; other files of a folder are skipped."""
+    """True if the file was named itself; other files of a folder are skipped."""
 
     assigned: bool = False
-    """Whether its prompts were named on the command line."""
+    """True if its prompts were named on the command line."""
 
     def names(self, file: TopicFile | None = None) -> set[str]:
         """Return the names of the topic that the command line accepts."""

@@ -88,7 +88,7 @@ class EvalRequest:
 
     @property
     def records(self) -> bool:
-        """Whether the evaluation is recorded: by default that of a real guardrail."""
+        """Return whether the evaluation is recorded: by default that of a real guardrail."""
         return self.guardrail.kind != "engine" if self.record is None else self.record
 
     @classmethod

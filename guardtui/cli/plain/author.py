@@ -36,11 +36,11 @@ class PlainAuthor:
 
     def __init__(self) -> None:
         self.is_typing = bool(sys.stdin and sys.stdin.isatty())
-        """Whether a person types the lines."""
+        """True if a person types the lines."""
         self.exit_code: int = diagnostics.Exit.DONE
         """The most serious exit code of what went wrong."""
         self.is_interrupted = False
-        """Whether a question was interrupted."""
+        """True if a question was interrupted."""
         self._unread: str | None = None
 
     def read(self) -> str:

@@ -49,7 +49,7 @@ _SHOWN = 100  # characters of a prompt in a list
 
 
 def figures_text(services: Services, *, whole: bool) -> str:
-    """Return the shown figures, their guardrail, and what they are worth against the baseline.
+    """Return the shown figures, their guardrail, and what they are worth, in one sentence.
 
     With the `whole` also the table of rates, and what was edited since the baseline.
     """
@@ -57,22 +57,35 @@ def figures_text(services: Services, *, whole: bool) -> str:
     if evaluation is None:
         return NOTHING
     if state.forecast is None:
-        document = topic_document(_report(services, evaluation), Depth.FULL)
+        report = _report(services, evaluation)
+        document = topic_document(report, Depth.FULL)
+        lead = topic_document(replace(report, comparison=None), Depth.BRIEF).lead
+        document = replace(document, lead=lead)
     else:
         known = RecordedGuardrail(state.forecast.grounds.settings, (), state.iterations)
         forecast = RecordedForecast(known, state.forecast, state.prompts, (), None, None)
         document = forecast_document(forecast)
-    judgement = services.judgement(state, evaluation)
+    worth = f"{capitalized(_worth(services, evaluation))}."
     shown = _WHOLE if whole else _ALWAYS
     sections = (part for part in document.sections if part.anchor in shown)
     return as_text.write(
         replace(
             document,
-            lead=(*document.lead, f"{capitalized(judgement.text)}."),
+            lead=(*(phrase for phrase in document.lead if phrase != worth), worth),
             made_with=Facts(()),
             sections=tuple(replace(part, depth=Depth.BRIEF) for part in sections),
         )
     )
+
+
+def _worth(services: Services, evaluation: Evaluation) -> str:
+    """Return what the figures are worth, as on the screen, with the change of coverage."""
+    state, baseline = services.state, services.session.baseline
+    text = services.judgement(state, evaluation).text
+    if state.forecast is not None or state.comparison is None or baseline is None:
+        return text
+    changes = state.comparison.significance.changes
+    return f"{changes} against #{baseline.number}: {text}" if changes else text
 
 
 def _report(services: Services, evaluation: Evaluation) -> ReportInput:

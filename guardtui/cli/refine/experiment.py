@@ -92,8 +92,7 @@ class ExperimentCommand:
         """
         if self.guardrail.kind == ENGINE:
             raise click.UsageError(
-                "--experiment asks a guardrail, and the engine is a stand-in: name one with "
-                "--guardrail"
+                "--experiment asks a guardrail, and the engine is none: name one with --guardrail"
             )
         if self.resume and (self.wordings or self.writer):
             raise click.UsageError("--resume has its candidates: omit --wordings and --writer")
@@ -196,7 +195,9 @@ class ExperimentCommand:
             verdicts = log.verdicts(record)
             if 0 in verdicts:
                 known = record.evaluation(0, verdicts[0].verdicts())
-            answered = sum(int((one.verdicts().triggered >= 0).sum()) for one in verdicts.values())
+            answered = sum(
+                int((column.verdicts().triggered >= 0).sum()) for column in verdicts.values()
+            )
             diagnostics.note(
                 f"goes on with the experiment of {record.created}: {answered:,} verdicts are "
                 f"stored, {count_text(record.calls, 'call')} made"
@@ -285,7 +286,7 @@ class ExperimentCommand:
     def _nothing_to_resume(self) -> InputError:
         store = self._known
         recorded_ones = [] if store is None else ExperimentLog(store).experiments()
-        open_ = [one for one in recorded_ones if not one.ending]
+        open_ = [record for record in recorded_ones if not record.ending]
         if not open_:
             return InputError(
                 f"{self.files.topic}: no experiment is unfinished\n  omit --resume to begin one"
@@ -481,9 +482,13 @@ async def _watched(run: ExperimentRun, most: int | None) -> ExperimentStatus:
 
 def _progress(status: ExperimentStatus) -> str:
     text = f"{status.step}: {status.calls:,} calls of at most {status.most:,}"
-    gains = [one.standing.gain for one in status.candidates if one.standing.gain is not None]
+    gains = [
+        candidate.standing.gain
+        for candidate in status.candidates
+        if candidate.standing.gain is not None
+    ]
     if gains:
-        left = sum(one.standing.dropped is None for one in status.candidates)
+        left = sum(candidate.standing.dropped is None for candidate in status.candidates)
         text += f", {left} candidates left, the best {change_text(max(gains))}"
     if status.traffic is not None and status.traffic.used is not None:
         used = usage_text(status.traffic.used)

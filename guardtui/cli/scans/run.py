@@ -94,7 +94,7 @@ class ScanRun(Protocol):
 
     @property
     def remote(self) -> bool:
-        """Whether another run may get missing verdicts."""
+        """Return whether another run may get missing verdicts."""
 
     @property
     def template(self) -> str:

@@ -111,7 +111,7 @@ def app_command(context: click.Context) -> list[str]:
         elif name not in ("port", "host"):
             option = parameter.opts[0]
             several = value if isinstance(value, tuple) else (value,)
-            words += [option] if value is True else [f"{option}={one}" for one in several]
+            words += [option] if value is True else [f"{option}={single}" for single in several]
     return words + topic
 
 

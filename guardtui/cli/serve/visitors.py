@@ -55,7 +55,7 @@ class Visitors:
 
     def _leave_open(self, count: int) -> None:
         """Close the oldest connections until at most so many are open."""
-        for transport in [one for one in self._open if one.is_closing()]:
+        for transport in [transport for transport in self._open if transport.is_closing()]:
             self.admit(transport)
         excess = list(self._open)[: max(0, len(self._open) - count)]
         if excess and not self._warned:

@@ -35,7 +35,7 @@ _FIRES = {
     "is-refusal": True,
     "not-is-refusal": False,
 }
-"""Whether a guardrail should trigger if a test has an assertion of this type."""
+"""Verdict that a test expects of a guardrail, by the type of its assertion."""
 
 _ASSERTION = re.compile(r"(not-)?([a-z][a-z-]*)(?:\([\d.]+\))?(?::(.*))?", re.DOTALL)
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}", re.ASCII)

@@ -186,7 +186,7 @@ def _marked(mark: Mark, area: _Area) -> Markup:
 
 def _series_legend(series: Sequence[Series]) -> Iterator[Markup]:
     x = _LEFT
-    for number, name in enumerate(one.name for one in series):
+    for number, name in enumerate(line.name for line in series):
         if name:
             yield tag("path", d=f"M{_number(x)} 12h26", fill="none", **_stroke(number))
             yield _text(name, x + 32, 16, _INK, "start")

@@ -78,7 +78,7 @@ class AirsConnection:
 
     @property
     def manages(self) -> bool:
-        """Whether a credential for changing topics is set."""
+        """Return whether a credential for changing topics is set."""
         return bool(self.settings.client_id or self.settings.client_secret)
 
     def management(self) -> ManagementClient:

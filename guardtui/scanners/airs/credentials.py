@@ -107,7 +107,7 @@ class AirsSettings:
     retries: int = 5
     origins: Mapping[str, str] = field(default_factory=dict)
     prefer_token: bool = False
-    """Whether the source of the bearer token has precedence over that of the API key."""
+    """True if the source of the bearer token has precedence over that of the API key."""
     empty: tuple[str, ...] = ()
     """Empty variables that would have had precedence with a value."""
     tenant: str = ""

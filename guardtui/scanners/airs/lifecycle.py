@@ -36,7 +36,7 @@ class Plan:
 
     @property
     def is_newest(self) -> bool:
-        """Whether the profile has the newest text of the topic, the only one that AIRS shows."""
+        """Return whether the profile has the topic's newest text, the only one AIRS shows."""
         topic = self.topic
         pins = () if topic is None else pinned(self.profile.policy, topic.topic_id)
         return topic is not None and any(max(pin[2], 1) == topic.revision for pin in pins)

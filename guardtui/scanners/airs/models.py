@@ -115,12 +115,12 @@ class ResultRow(WireModel):
 
     @property
     def complete(self) -> bool:
-        """Whether the result is available; `COMPLETED` is another spelling."""
+        """Return whether the result is available; `COMPLETED` is another spelling."""
         return self.status.strip().lower() in ("complete", "completed")
 
     @property
     def failed(self) -> bool:
-        """Whether the scan failed."""
+        """Return whether the scan failed."""
         return self.status.strip().lower() in ("failed", "failure", "error")
 
 

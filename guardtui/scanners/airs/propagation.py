@@ -14,7 +14,7 @@ from guardtui.scanners.airs.scans import ScanClient
 
 @dataclass(frozen=True, slots=True)
 class PropagationResult:
-    """Whether scans use a change, and the number of probes.
+    """Result of waiting until scans use a change, with the number of probes.
 
     `seconds` is the time from the first probe to the last. `revision_seen` is None if responses do
     not name the revision that judged.

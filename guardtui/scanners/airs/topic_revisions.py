@@ -40,7 +40,10 @@ class SeenRevisions:
         return self._hashes.get((service, topic_id, revision))
 
     def find_text(self, service: str, topic_id: str, revisions: range, text: str) -> int:
-        return next((one for one in revisions if self.find(service, topic_id, one) == text), 0)
+        return next(
+            (revision for revision in revisions if self.find(service, topic_id, revision) == text),
+            0,
+        )
 
     def keep(self, service: str, seen: Iterable[tuple[str, int, str]]) -> None:
         for topic_id, revision, text in seen:

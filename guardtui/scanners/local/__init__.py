@@ -1,1 +1,1 @@
-"""The embedded scanner: offline, by semantic similarity. A stand-in, never the cloud's verdict."""
+"""The engine: scores by semantic similarity, offline; an approximation of a guardrail."""

@@ -97,7 +97,7 @@ class PromptMatrix:
 
 def compact(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
     """Return vectors [n, d] as int8 [n, d], and the scale of each row, [n]."""
-    scales = np.abs(vectors).max(axis=1) / np.float32(127)
+    scales = np.asarray(np.abs(vectors).max(axis=1) / np.float32(127), np.float32)
     scales[scales == 0] = 1
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales
 

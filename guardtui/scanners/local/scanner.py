@@ -99,7 +99,7 @@ class _Prepared:
 
 
 class LocalScanner:
-    """Scores prompts by semantic similarity, offline, as a stand-in for a guardrail.
+    """Scores prompts by semantic similarity, offline: an approximation of a guardrail.
 
     `threshold` is a score from 0 to 1, by default the built-in one; a fitted one is another for
     each definition. `encode` embeds prompts that are not cached. The guardrail of its settings

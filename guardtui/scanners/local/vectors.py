@@ -65,7 +65,7 @@ class VectorCache:
 
     @property
     def works(self) -> bool:
-        """Whether the file can be used."""
+        """Return whether the file can be used."""
         return self._works
 
     def _prepare(self) -> bool:

@@ -41,7 +41,7 @@ class ModelAddress:
 
     @property
     def has_shared_key(self) -> bool:
-        """Whether the key comes from the variable for models at a single address."""
+        """Return whether the key comes from the variable for models at a single address."""
         return self.key_variable == KEY_VARIABLE
 
     @property

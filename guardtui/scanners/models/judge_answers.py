@@ -92,7 +92,7 @@ class AnswerForm:
 
     @property
     def structured(self) -> bool:
-        """Whether it reads structured output of a server."""
+        """Return whether it reads structured output of a server."""
         return self.spec == "answer"
 
     async def read(self, completion: ChatCompletion) -> ReadAnswer:

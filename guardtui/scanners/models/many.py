@@ -63,7 +63,7 @@ class ManyQuestions:
         waiting = list(questions)
         self._total = sum(len(question.rows) for question in waiting)
         self._show()
-        for number, topic in {one.number: one.topic for one in waiting}.items():
+        for number, topic in {call.number: call.topic for call in waiting}.items():
             # Which version of a model answers is known from its first answer only: until then no
             # cached one is used.
             texts = [question.text for question in waiting if question.number == number]
@@ -111,7 +111,7 @@ class ManyQuestions:
                 else:
                     verdicts = result
                 # A request counts as failed if none of its answers can be used.
-                usable = [one for one in verdicts if one.failure is None]
+                usable = [verdict for verdict in verdicts if verdict.failure is None]
                 self._failures.count((usable or verdicts)[0])
                 for question, verdict in zip(questions, verdicts, strict=True):
                     self._settle(question, verdict)

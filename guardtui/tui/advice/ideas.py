@@ -122,13 +122,13 @@ class IdeasPage(EditList[Choice]):
         Binding("p,right", "preview", "Preview it"),
         Binding("d,delete", f"answer({Wish.DISCARD.value!r})", "Discard it"),
         Binding("s", f"answer({Wish.SEARCH.value!r})", "Search for more"),
-        Binding("w", f"answer({Wish.WORDINGS.value!r})", "Own wordings or a model's"),
+        Binding("w", f"answer({Wish.WORDINGS.value!r})", "Own descriptions or a model's"),
     ]
 
     TITLE_TEXT = "Ideas"
-    KEYS_TEXT = "Enter previews, d discards, s searches, w wordings"
-    KEYS_OF_A_STEP = "Enter takes it · s searches · w wordings · Esc"
-    KEYS_WITHOUT_EDITS = "s searches · w wordings · Esc"
+    KEYS_TEXT = "Enter previews · d discards · s searches · w writes"
+    KEYS_OF_A_STEP = "Enter takes it · s searches · w writes · Esc"
+    KEYS_WITHOUT_EDITS = "s searches · w writes · Esc"
 
     help_pane = "ideas"
 
@@ -243,7 +243,7 @@ class IdeaFeature:
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self._line = window.panes.next_line
-        self._known_keys: tuple[Mapping[str, str], tuple[str, str]] | None = None
+        self._known_keys: tuple[Mapping[str, str], tuple[str, ...]] | None = None
         self.actions: Mapping[str, ActionMethod] = {
             "take_idea": window.action(self.take_best),
             "ideas": window.action(self.choose),
@@ -268,13 +268,13 @@ class IdeaFeature:
         self._line.show(ideas, self._keys, pending)
 
     @property
-    def _keys(self) -> tuple[str, str]:
+    def _keys(self) -> tuple[str, ...]:
         """The keys through the menu, which work everywhere: all, and those that take the idea."""
         keymap = self._window.keymap
         if self._known_keys is not None and self._known_keys[0] == keymap:
             return self._known_keys[1]
         take, ideas = first_key("take_idea", keymap), menu_name(action_named("ideas"), keymap)
-        keys = f"{take} take · {ideas} ideas", f"{take} take"
+        keys = f"{take} take · {ideas} ideas", f"{take} take", take
         self._known_keys = dict(keymap), keys
         return keys
 

@@ -77,7 +77,7 @@ class LintFeature:
         shown = await asyncio.to_thread(texts)
         measured = (
             f"Measured by the engine ({scanner.encoder_name}) on all {count} labelled prompts, "
-            "each cause removed by itself. It is a stand-in: your guardrail may answer otherwise."
+            "each cause removed by itself. Your guardrail may answer otherwise."
         )
         while (item := await self._window.show(LintPage(shown, measured))) is not None:
             if item.remedy is None:

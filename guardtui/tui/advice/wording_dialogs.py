@@ -27,13 +27,13 @@ class WordingsDialog(FormDialog[WordingRequest | None]):
 
     def __init__(self, question: TypeWordings) -> None:
         keys = "Esc cancels, nothing is sent"
-        super().__init__("Wordings to try", keys, yes="Continue (^s)")
+        super().__init__("Descriptions to try", keys, yes="Continue (^s)")
         self._question, request = question, question.offered
         self._keep = request.keep
         self._text = EdgeTextArea(request.text, id="own-wordings", soft_wrap=True)
         self._writer = LineInput(
             request.writer,
-            placeholder="a language model: its URL, # and its name; or none",
+            placeholder="that writes some too: its URL, # and its name; or none",
             id="writer",
             compact=True,
         )
@@ -43,15 +43,16 @@ class WordingsDialog(FormDialog[WordingRequest | None]):
         self._keys_shown = Vertical(id="writer-keys")
 
     def fields(self) -> ComposeResult:
-        about = "They and those of a writer are measured like other edits."
+        about = "They, and those that a language model writes, are measured like other edits."
         if who := self._question.tried_on:
             about = (
-                f"They and those of a writer are tested on {display_start(who, _WHO)}, each with "
-                "subsets of its examples; without any, the engine's best edits are."
+                f"They, and those that a language model writes, are tested on "
+                f"{display_start(who, _WHO)}, each with subsets of its examples; without any, the "
+                "engine's best edits are."
             )
-        yield Label(f"Your own descriptions, one a line (none are needed). {about}")
+        yield Label(f"Your own descriptions, one a line, or none. {about}")
         yield self._text
-        yield row("Writer", self._writer, self._origin)
+        yield row("Model", self._writer, self._origin)
         with self._keys_shown:
             yield row("Key", self._key)
             if self._question.no_keyring:

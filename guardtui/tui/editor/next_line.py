@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 _LABEL = "Next  "
 _READABLE = 40  # columns of the step for which longer keys give way to shorter ones
-_LEAST = 20  # least columns of the step; for these its keys and its gain give way
+_LEAST_BESIDE_KEYS = 30  # least columns of the step; for these its keys give way
+_LEAST = 20  # the same for its gain
 _MUTED = "$text-muted"
 
 
-LOADING = "loading the engine, a quick stand-in for your guardrail …"
+LOADING = "loading the engine, a quick approximation of your guardrail …"
 _TURNS = "-\\|/"
 _TURN = 0.25  # seconds
 
@@ -100,7 +101,7 @@ class NextLine(Widget, can_focus=False):
         room -= cell_len(figures)
         keys = self._fitting_keys(room, cell_len(best.text))
         room -= cell_len(keys)
-        step = Text(best.text if cell_len(best.text) <= room else best.short_text)
+        step = Text(_within(best, room))
         step.truncate(max(room, 1), overflow="ellipsis")
         step.append(figures, _figures_style(best))
         return step.append(" " * max(width - step.cell_len - cell_len(keys), 0) + keys, _MUTED)
@@ -115,7 +116,7 @@ class NextLine(Widget, can_focus=False):
         step, *others = textwrap.wrap(best.text, room)
         end = Text(" ".join(others))
         if best.proposal is not None or end.cell_len > left:
-            step, edit = best.short_text, best.proposal
+            step, edit = _within(best, room), best.proposal
             figures = () if edit is None else (edit.figures, edit.short_figures)
             fitting = (text for text in figures if cell_len(text) <= left)
             end = Text(next(fitting, ""), _figures_style(best))
@@ -153,7 +154,7 @@ class NextLine(Widget, can_focus=False):
             if room - cell_len(keys) - 2 >= min(step, _READABLE):
                 return f"  {keys}"
         shortest = min(self._keys, key=cell_len, default="")
-        return f"  {shortest}" if room - cell_len(shortest) - 2 >= _LEAST else ""
+        return f"  {shortest}" if room - cell_len(shortest) - 2 >= _LEAST_BESIDE_KEYS else ""
 
     def on_click(self, event: Click) -> None:
         event.stop()
@@ -164,6 +165,20 @@ class NextLine(Widget, can_focus=False):
 
     def on_blur(self) -> None:
         self.refresh()
+
+
+def _within(idea: Idea, columns: int) -> str:
+    """Return as many sentences of a step as fit, at least the first; an edit in short."""
+    if cell_len(idea.text) <= columns:
+        return idea.text
+    if idea.proposal is not None:
+        return idea.short or idea.text
+    text, *others = idea.text.split(". ")
+    for sentence in others:
+        if cell_len(f"{text}. {sentence}") > columns:
+            break
+        text = f"{text}. {sentence}"
+    return text
 
 
 def _figures_style(idea: Idea) -> str:

@@ -217,7 +217,7 @@ class TopicEditor(VerticalScroll, can_focus=False):
 
     @property
     def shows_difference(self) -> bool:
-        """Whether fields show their difference to a baseline."""
+        """Return whether fields show their difference to a baseline."""
         return self._baseline is not None
 
     def show_baseline(self, topic: Topic | None) -> None:

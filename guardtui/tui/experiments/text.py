@@ -47,14 +47,18 @@ def name_of(settings: ScannerSettings) -> str:
 
 
 def best_text(status: ExperimentStatus) -> str:
-    """Return the greatest gain so far in words, or "" before the first look."""
-    gains = [one.standing.gain for one in alive(status.candidates) if one.standing.gain is not None]
+    """Return the greatest gain so far in words, or "" in the first round."""
+    gains = [
+        candidate.standing.gain
+        for candidate in alive(status.candidates)
+        if candidate.standing.gain is not None
+    ]
     return f"best so far {change_text(max(gains))}, not shown yet" if gains else ""
 
 
 def alive(candidates: tuple[CandidateStatus, ...]) -> list[CandidateStatus]:
     """Return the candidates that were not dropped."""
-    return [one for one in candidates if one.standing.dropped is None]
+    return [candidate for candidate in candidates if candidate.standing.dropped is None]
 
 
 def traffic_text(traffic: Traffic) -> Text:
@@ -83,7 +87,7 @@ def ranked(status: ExperimentStatus) -> list[int]:
 def candidate_lines(status: ExperimentStatus) -> list[Text]:
     """Return each candidate in one line: its state, gain with lower bound, verdicts and name."""
     named = zip(status.candidates, status.names, strict=True)
-    return [_candidate_line(status, one.standing, name) for one, name in named]
+    return [_candidate_line(status, candidate.standing, name) for candidate, name in named]
 
 
 def _candidate_line(status: ExperimentStatus, known: Standing, name: str) -> Text:
@@ -91,7 +95,7 @@ def _candidate_line(status: ExperimentStatus, known: Standing, name: str) -> Tex
     if known.is_better:
         line.append("✓ better   ", "bold $text-success")
     elif known.dropped is not None:
-        line.append(f"✗ dropped {known.dropped}", "$text-muted")
+        line.append("✗ dropped  ", "$text-muted")
     elif status.ending is not None:
         line.append("  not shown", "$text-muted")
     else:
@@ -110,13 +114,13 @@ def head_text(status: ExperimentStatus, *, edited: bool = False) -> Text:
     if edited:
         text.append(f", {ABOUT_ANOTHER}", "$text-warning")
     if status.ending is None and not status.stopped:
-        text.append(f" · look {status.look} of {status.looks} · {made_text(status)}")
+        text.append(f" · round {status.round} of {status.rounds} · {made_text(status)}")
         if status.held:
             text.append(" · ⏸ paused", "bold $text-warning")
         text.append_text(traffic_text(status.traffic or Traffic()))
         text.append(f"\n{display_text(status.step)}", "$text-muted")
         return text.append(
-            f"; {best_text(status) or 'no gain is known before the first look'}", "$text-muted"
+            f"; {best_text(status) or 'no gain is known before the end of a round'}", "$text-muted"
         )
     text.append(f": {ended_text(status)}\n")
     if status.ending is Ending.BETTER:

@@ -179,7 +179,7 @@ class TrustFeature:
         if trust is None:
             return Text(f"{NOTHING_JUDGED}\n", "$text-muted")
         iterations = enumerate(self._services.session.iterations)
-        return forecasts_text(trust, {index: one.number for index, one in iterations})
+        return forecasts_text(trust, {index: iteration.number for index, iteration in iterations})
 
     def _use(self, threshold: float, who: str) -> None:
         services, scanner = self._services, self._services.engine.scanner

@@ -24,6 +24,7 @@ from guardtui.session.history import HistoryEntry, history
 from guardtui.session.series import series_of
 from guardtui.session.session import PLATEAU_ADVICE, Decision
 from guardtui.tui.history.text import (
+    LEGEND,
     chart_text,
     comparison_text,
     definition_text,
@@ -88,7 +89,7 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
-            page.border_title = "History"
+            page.border_title = f"History · {LEGEND}"
             if not self._entries:
                 page.border_subtitle = "Esc"
                 yield Static(_NOTHING)
@@ -141,8 +142,8 @@ class HistoryDialog(Modal[tuple[str, HistoryEntry] | None]):
         if not shown:
             shown, self._filter = list(every), None
         self._entries = shown
-        title = "History" if self._filter is None else f"History: {self._filter} only"
-        self.query_one(".page").border_title = title
+        only = "" if self._filter is None else f": {self._filter} only"
+        self.query_one(".page").border_title = f"History{only} · {LEGEND}"
         self._list.clear_options()
         self._list.add_options(Option("") for _ in shown)
         names = [entry.name for entry in reversed(shown)]
@@ -282,7 +283,7 @@ class HistoryFeature:
     async def _content(self) -> HistoryContent:
         services, session = self._services, self._services.session
         # The definition in the editor is on the main screen, with its figures.
-        measured = [one for one in services.measured.listed() if one.topic != session.topic]
+        measured = [entry for entry in services.measured.listed() if entry.topic != session.topic]
         iterations = list(session.iterations)
         entries = await asyncio.to_thread(history, iterations, measured)
         series = await asyncio.to_thread(series_of, iterations, session.best)

@@ -34,6 +34,8 @@ from guardtui.tui.metrics.pane import delta
 SIGNS = {Decision.KEEP: "✓", Decision.DISCARD: "✗", Decision.UNDECIDED: "?"}
 _STYLES = {Decision.KEEP: "$text-success", Decision.DISCARD: "$text-error"}
 _MARKS = {"best": "★", "baseline": "◆"}
+LEGEND = "★ best, ◆ baseline"
+"""What the marks say, for the frame of a list."""
 _TITLES = dict(zip(RATES, ("coverage", "TPR", "TNR", "accuracy", "precision", "F1"), strict=True))
 _AXIS = 5
 _STEPS = 20

@@ -172,17 +172,17 @@ class Panes:
 
     @property
     def side_by_side(self) -> bool:
-        """Whether there is room for all panes."""
+        """Return whether there is room for all panes."""
         return self._has("-full", "-broad")
 
     @property
     def broad(self) -> bool:
-        """Whether there is room for history and categories beside the results."""
+        """Return whether there is room for history and categories beside the results."""
         return self._has("-broad")
 
     @property
     def stacked(self) -> bool:
-        """Whether the detail is shown with the results only, and no other pane above them."""
+        """Return whether the detail is shown with the results only, without a pane above."""
         return self._has("-low", "-small", "-tiny")
 
     @property

@@ -122,12 +122,12 @@ class Window:
 
     @property
     def in_front(self) -> bool:
-        """Whether no other screen covers the main screen."""
+        """Return whether no other screen covers the main screen."""
         return self.app.screen is self._screen
 
     @property
     def is_running(self) -> bool:
-        """Whether the screen is mounted and not closing."""
+        """Return whether the screen is mounted and not closing."""
         return self._screen.is_running and self._screen.is_attached
 
     @property

@@ -31,7 +31,7 @@ class HeaderFeature:
     def __init__(self, services: Services, window: Window) -> None:
         self._services, self._window = services, window
         self._unsaved = False
-        """Whether the header says that edits are unsaved."""
+        """True if the header says that edits are unsaved."""
 
     def state_changed(self, old: AppState, new: AppState) -> None:
         """Draw the header if its content changed."""
@@ -152,7 +152,7 @@ class MetricsFeature:
             evaluation,
             self._services.judgement(state, evaluation),
             baseline=number,
-            history=[one.evaluation.metrics.coverage for one in session.comparable],
+            history=[iteration.evaluation.metrics.coverage for iteration in session.comparable],
             best=None if best is None else best.number,
             best_coverage=session.best_coverage,
             best_recorded=None if best is None else best.evaluation.metrics.coverage,

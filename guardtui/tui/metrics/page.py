@@ -23,6 +23,7 @@ from guardtui.session.session import PLATEAU, PLATEAU_ADVICE
 from guardtui.tui.metrics.pane import (
     Dashboard,
     ShownRate,
+    baseline_text,
     change_of,
     changes_text,
     shown_rates,
@@ -107,7 +108,8 @@ def _rate(shown: Dashboard, name: str, rate: ShownRate) -> Text:
 
 def _against_baseline(shown: Dashboard) -> Iterator[Text]:
     comparison, forecast = shown.state.comparison, shown.state.forecast
-    yield changes_text(shown)
+    line = changes_text(shown)
+    yield line if comparison is None else line.append(f" ({baseline_text(shown)})", "$text-muted")
     if forecast is not None:
         better, before = forecast.rates.better, forecast.before
         if better is not None and before is not None:
@@ -164,9 +166,8 @@ def _iterations(shown: Dashboard) -> Iterator[Text]:
             line.append(f" ({shown.state.series.text})")
         yield line
     if shown.discards:
-        advice = f": think again from the best. {PLATEAU_ADVICE}"
-        advice = advice if shown.discards >= PLATEAU else ""
-        yield Text(f"{shown.discards} of {PLATEAU} discards in a row{advice}")
+        advice = f". {PLATEAU_ADVICE}" if shown.discards >= PLATEAU else ""
+        yield Text(f"{count_text(shown.discards, 'discard')} in a row{advice}")
 
 
 def _origin(shown: Dashboard) -> Iterator[Text]:
@@ -178,7 +179,7 @@ def _origin(shown: Dashboard) -> Iterator[Text]:
         guardrail += f", revision {revision}"
     yield Text(f"{'forecast of ' if settings.is_forecast else ''}{guardrail}")
     if settings.kind == ENGINE:
-        yield Text("The engine is a quick stand-in: only a scan tells what your guardrail says.")
+        yield Text("The engine only approximates: a scan tells what your guardrail says.")
     if forecast is not None:
         name = badge(forecast.grounds.settings)
         scans = count_text(forecast.grounds.scans, "scan")

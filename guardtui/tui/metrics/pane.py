@@ -69,7 +69,7 @@ class Dashboard:
     sample: str = ""
     """Text about the sample that the prompts are; "" for a complete prompt set."""
     proportional: bool = True
-    """Whether the sample has the shares of the classes, so that all rates are estimates."""
+    """True if the sample has the shares of the classes, so that all rates are estimates."""
 
 
 def delta(value: float | None, unchanged: str = "") -> tuple[str, str]:
@@ -123,7 +123,7 @@ class MetricsPane(VerticalScroll):
         if self.dashboard is None:
             return self.BORDER_TITLE
         kind = self.dashboard.evaluation.settings.kind
-        explained = " (stand-in)" if kind == ENGINE else ""
+        explained = " (approximation)" if kind == ENGINE else ""
         return f"{self.BORDER_TITLE} · {badge_text(self.dashboard.state)}{explained}"
 
     def watch_dashboard(self, shown: Dashboard | None) -> None:
@@ -294,7 +294,7 @@ def _mistakes(shown: Dashboard) -> Text:
             line.append(f" · {count} {what}", "bold $text-warning")
     if (waiting := len(shown.state.prompts.waiting)) and not metrics.open:
         line.append(f" · {waiting} unlabelled", "$text-muted")
-    if any(one.code == "contradictory-label" for one in shown.state.prompts.findings):
+    if any(finding.code == "contradictory-label" for finding in shown.state.prompts.findings):
         line.append(" · ⚠ contradictory labels", "$text-warning")
     return line
 
@@ -304,18 +304,26 @@ def changes_text(shown: Dashboard) -> Text:
     comparison = shown.state.comparison
     if comparison is None:
         return Text("no baseline yet", "$text-muted")
-    pin = " (pinned)" if shown.state.pinned is not None else ""
     line = counts_text(shown, comparison)
-    return line.append(f", against #{shown.baseline}{pin}", "$text-muted")
+    return line.append(f" since #{shown.baseline}", "$text-muted")
+
+
+def baseline_text(shown: Dashboard) -> str:
+    """Return what makes an iteration the baseline."""
+    if shown.state.pinned is not None:
+        return "pinned"
+    return "last kept" if shown.baseline else "first"
 
 
 def _changes(shown: Dashboard, width: int) -> Text:
     """Return the changes, with the baseline's coverage without prompts that were removed since."""
     line, comparison = changes_text(shown), shown.state.comparison
-    if comparison is None or not comparison.removed or shown.state.forecast is not None:
+    if comparison is None:
         return line
-    former = rate_text(comparison.coverage_before)
-    note = Text(f" ({former} without {comparison.removed} removed)", "$text-muted")
+    about = baseline_text(shown)
+    if comparison.removed and shown.state.forecast is None:
+        about = f"{rate_text(comparison.coverage_before)} without {comparison.removed} removed"
+    note = Text(f" ({about})", "$text-muted")
     return line.append_text(note) if line.cell_len + note.cell_len <= width else line
 
 

@@ -56,7 +56,7 @@ class _LinesArea(EdgeTextArea):
 
     @property
     def is_touched(self) -> bool:
-        """Whether the value was changed."""
+        """Return whether the value was changed."""
         return self.text != self._given
 
     @property
@@ -80,7 +80,7 @@ class _ColumnInput(LineInput):
 
     @property
     def is_touched(self) -> bool:
-        """Whether the value was changed."""
+        """Return whether the value was changed."""
         return self.value != self._original
 
     @property

@@ -68,7 +68,7 @@ class Action:
 
     @property
     def shown(self) -> bool:
-        """Whether it is in the footer."""
+        """Return whether it is in the footer."""
         return self.rank is not None
 
     @property

@@ -23,10 +23,10 @@ _COLUMNS = {
     column.key: column
     for column in (
         TableColumn("change", "", 7),
-        TableColumn("outcome", "is", 5),
+        TableColumn("outcome", "outcome", 7),
         TableColumn("prompt", "prompt", 0),
         TableColumn("score", "score", 6, "right", gives_way=2),
-        TableColumn("matched", "match", 6, gives_way=3),
+        TableColumn("matched", "nearest", 11, gives_way=3),
         TableColumn("was", "was", 7, gives_way=4),
         TableColumn("category", "category", 18, gives_way=5),
     )
@@ -46,7 +46,7 @@ _MOST = 4
 
 _ALL = "others"
 _ONE = "guardrail:"
-_SHORTEST, _LONGEST = 4, 8
+_SHORTEST, _LONGEST = 6, 8
 _STYLES = {Outcome.FP: "fp", Outcome.FN: "fn"}
 
 
@@ -98,8 +98,8 @@ def is_of_others(key: str) -> bool:
 def other_cells(others: OtherVerdicts, key: str, rows: NDArray[np.intp]) -> list[Cell]:
     """Return the cells of a column for these rows of the prompt set.
 
-    An outcome, with "~" if the verdict is on another definition; for all guardrails how many of
-    those with a verdict contradict the label.
+    An outcome, "old" if the verdict is on another definition; for all guardrails how many of those
+    with a verdict contradict the label.
     """
     if key == _ALL:
         against, judged = (numbers.tolist() for numbers in others.counts(rows))
@@ -112,7 +112,7 @@ def other_cells(others: OtherVerdicts, key: str, rows: NDArray[np.intp]) -> list
     return [
         ("", "")
         if code == Outcome.OPEN
-        else (f"{Outcome(code).name}{'' if now else '~'}", _STYLES.get(Outcome(code), "dim"))
+        else (f"{Outcome(code).name}{'' if now else ' old'}", _STYLES.get(Outcome(code), "dim"))
         for code, now in zip(codes, current, strict=True)
     ]
 

@@ -271,10 +271,10 @@ _CELLS: dict[str, Callable[[Results, _Rows], list[Cell]]] = {
 
 
 def part_name(matched: int) -> str:
-    """Return a short name of the matched part of the definition."""
+    """Return the name of the matched part of the definition."""
     if matched < 0:
         return ""
-    return "desc" if matched == 0 else f"ex {matched}"
+    return "description" if matched == 0 else f"example {matched}"
 
 
 def build_results(

@@ -36,7 +36,7 @@ _PICKED_CHARACTERS = 28
 
 _HINT = '→ completes: words, "exact words", fn, -regression, category:…, score>0.4, was:fp, line<50'
 _SIGNS = {"score": ">", "line": "<"}
-_VALUES = {"was": tuple(OUTCOMES), "expected": ("true", "false"), "match": ("desc",)}
+_VALUES = {"was": tuple(OUTCOMES), "expected": ("true", "false"), "nearest": ("description",)}
 
 
 class ResultsPane(Vertical):

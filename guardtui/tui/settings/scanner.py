@@ -37,7 +37,7 @@ class ScannerDialog(FormDialog[ScannerChoice | None]):
         self, current: ScannerChoice, shown: float | None, fit: ThresholdFit | str
     ) -> None:
         """`shown` is the threshold for all definitions, or None."""
-        super().__init__("Engine", "Esc closes", yes="Set", no="")
+        super().__init__("Engine", "Esc closes", yes="Use this threshold", no="")
         self._current, self._shown, self._fit = current, shown, fit
         self._filled_in = "" if current.threshold is None else f"{shown:.3g}"
         self._threshold = LineInput(
@@ -56,9 +56,9 @@ class ScannerDialog(FormDialog[ScannerChoice | None]):
         yield Label(self._fit_text())
 
     def more_buttons(self) -> Iterator[Button]:
-        yield Button("Use the built-in one", id="built-in", compact=True)
+        yield Button("Use the built-in threshold", id="built-in", compact=True)
         if not isinstance(self._fit, str):
-            yield Button("Fit to the labels", id="fitted", compact=True)
+            yield Button("Fit it to the labels", id="fitted", compact=True)
         for name in ENCODERS:
             if name != self._current.encoder:
                 yield Button(f"Use encoder {name}", name=name, compact=True)

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 
 from guardtui.domain.metrics import Metrics
+from guardtui.tui.history.text import LEGEND
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.prompts.category_list import CategoryList
@@ -20,6 +21,7 @@ class HistoryPane(VerticalScroll):
     """The chart of coverage, and every recorded iteration, newest first."""
 
     BORDER_TITLE = "History"
+    BORDER_SUBTITLE = LEGEND
 
     help_pane = "beside"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-FLEXIBLE_LEAST = 10
+FLEXIBLE_LEAST = 18
 """Least cells of a flexible column; fixed columns are left out for it."""
 NARROWEST = 2
 """Least cells of a column that is narrowed by hand."""
@@ -157,7 +157,7 @@ class Widths:
 
     @property
     def pressed(self) -> bool:
-        """Whether the mouse holds an edge."""
+        """Return whether the mouse holds an edge."""
         return self._drag is not None
 
     def press(self, slots: Sequence[PlacedColumn], x: int, screen_x: int, width: int) -> bool:

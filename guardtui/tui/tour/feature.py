@@ -46,8 +46,8 @@ def steps(keymap: Mapping[str, str] | None = None) -> tuple[TourStep, ...]:
         TourStep(
             "the definition and the engine",
             "This is the definition your guardrail is given; beside each field the bytes used and "
-            "allowed. At each pause the engine, a quick stand-in for your guardrail, judges all "
-            "prompts with it. "
+            "allowed. At each pause the engine, a quick approximation of your guardrail, judges "
+            "all prompts with it. "
             f"{keys['next_pane']} goes from pane to pane.",
             "editor",
             "detail",
@@ -119,7 +119,7 @@ class TourBox(Vertical):
 
     @property
     def is_last(self) -> bool:
-        """Whether this is the last step."""
+        """Return whether this is the last step."""
         return self.step == len(self._steps) - 1
 
     def compose(self) -> ComposeResult:

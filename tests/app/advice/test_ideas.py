@@ -173,7 +173,7 @@ def test_too_few_prompts_are_the_only_step(tmp_path: Path) -> None:
     found = steps_of(bench, None)
     assert [step.kind for step in found.ranked] == [IdeaKind.ADD_PROMPTS]
     assert found.note == found.ranked[0].line == missing_prompts(bench.prompts)
-    assert found.note.startswith("Add prompts that belong to the topic: 1 of 10 needed")
+    assert found.note.startswith("Add 9 prompts that belong to the topic. ")
     (tmp_path / "more").mkdir()
     assert missing_prompts(Bench(tmp_path / "more", each=2).prompts) == ""
 
@@ -182,8 +182,8 @@ def test_too_few_prompts_are_the_only_step(tmp_path: Path) -> None:
     ("kept", "text"),
     [
         (20, ""),
-        (19, "that do not belong to it: 9 of 10 needed"),
-        (11, "that do not belong to it: 1 of 10 needed"),
+        (19, "Add 1 prompt that does not belong to it. "),
+        (11, "Add 9 prompts that do not belong to it. "),
     ],
 )
 def test_the_class_that_lacks_prompts_is_named(tmp_path: Path, kept: int, text: str) -> None:
@@ -220,7 +220,7 @@ def test_an_unsure_forecast_is_to_be_checked(tmp_path: Path) -> None:
     assert (forecast.changes >= IN_DOUBT).sum() > LEAST_CALLS > len(forecast.flips()) > 0
     alone = steps_of(bench, result(bench.topic), forecast=forecast)
     assert [step.kind for step in alone.ranked] == [IdeaKind.CHECK]
-    line = f"Check the likely changes with AIRS: at most {LEAST_CALLS} calls"
+    line = f"Check the likely changes with AIRS. At most {LEAST_CALLS} calls"
     assert alone.ranked[0].line.startswith(line)
     found = steps_of(bench, result(bench.topic, proposal(bench.topic)), forecast=forecast)
     assert [step.kind for step in found.ranked] == [IdeaKind.EDIT, IdeaKind.CHECK]
@@ -620,7 +620,7 @@ def test_an_edit_that_raises_coverage_nowhere_is_not_offered(tmp_path: Path) -> 
 
 def test_where_nothing_is_sure_to_help_the_mistakes_are_looked_at() -> None:
     idea = mistake_step(3, "Nothing likely: 9 edits tried")
-    assert idea.line == "Look at a mistake: no edit is sure to help yet"
+    assert idea.line == "Look at a mistake. No edit is sure to help yet"
     assert idea.detail.startswith("Nothing likely: 9 edits tried. For each mistake (3 now)")
 
 

@@ -45,15 +45,15 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"limits": "too long"}, "Bring the definition within the limits. Too long"),
     (
         {"better_edit": "by 0.04 on tests"},
-        "Keep the edit that is shown to be better: by 0.04 on tests",
+        "Keep the edit shown to be better. Coverage is greater by 0.04 on tests",
     ),
-    (EDITED | {"is_forecast": True, "likely": True}, "Scan it: the forecast says probably better"),
+    (EDITED | {"is_forecast": True, "likely": True}, "Scan it: probably better by the forecast"),
     (
         EDITED | {"is_forecast": True, "likely": False},
-        "Discard the edit: the forecast says probably worse. Back to #1",
+        "Discard it: probably worse by forecast. Back to #1",
     ),
-    (EDITED | {"is_forecast": True}, "other"),
-    (EDITED | {"code": Code.WORSE}, "Discard the edit: worse, more than chance. Back to #1"),
+    (EDITED | {"is_forecast": True}, "Scan it, or edit on. The forecast is not sure"),
+    (EDITED | {"code": Code.WORSE}, "Discard it: worse, more than chance. Back to #1"),
     (
         EDITED | {"code": Code.BETTER, "is_better": True, "who": "prod"},
         "Scan it with prod. Better for the engine; the guardrail decides",
@@ -64,11 +64,11 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         EDITED | {"code": Code.NOT_SURE, "is_better": True},
-        "Keep it, or edit on: greater than #1, may be chance",
+        "Keep it, or edit on. A gain on #1 that may be chance",
     ),
     (EDITED | {"code": Code.NOT_SURE}, "other"),
     ({"has_plateau": True}, "Look at a mistake: 5 discards in a row"),
-    ({"is_forecast": True}, "Scan it: the guardrail has not answered about it"),
+    ({"is_forecast": True}, "Scan it: the guardrail has not judged it"),
     ({"who": "prod"}, "Scan it with prod. The guardrail has not answered yet"),
     ({}, "other"),
 ]
@@ -89,7 +89,7 @@ def test_the_guardrails_better_edit_is_kept_and_its_missing_verdicts_come_first(
     assert first.text.startswith("Keep it: it is the first that was scanned. Keep saves it to")
     triggered = np.where(np.arange(len(scan.keys)) < 3, Triggered.NOT_ASKED, 1).astype(np.int8)
     part = replace(scan, verdicts=replace(scan.verdicts, triggered=triggered))
-    assert step(part, **known).text == "Scan what is missing: 3 prompts have no verdict"
+    assert step(part, **known).text == "Scan 3 prompts that have no verdict. Only these are asked"
 
 
 async def test_an_edit_that_is_better_is_to_be_kept_and_then_no_longer(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from guardtui.app.experiments.status import ExperimentPlan
 from guardtui.app.ports import ChooseAnswer, Confirm
 from guardtui.app.scan.record import record
 from guardtui.domain.evaluation import Evaluation
-from guardtui.domain.figures import calls_text
+from guardtui.domain.figures import calls_text, capitalized
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.topic import Topic
@@ -362,12 +362,12 @@ async def test_the_next_step_names_guardrail_and_calls_without_a_request(tmp_pat
             state.topic,
             (Candidate(state.topic, CandidateKind.COMPLETE, ""),) * EDITS,
         )
-        calls = calls_text(design.calls(None).expected)  # as the plan of so many says
+        calls = capitalized(calls_text(design.calls(None).expected))  # as the plan of so many says
         step = loop.services.experiments.next_step
-        assert step == f"Test up to {EDITS} edits on prod: {calls}"
-        fake.planned = "a test profile of AIRS", None  # the author chooses it first
+        assert step == f"Test up to {EDITS} edits on prod. {calls}"
+        fake.planned = "AIRS", None  # the author chooses it first
         step = loop.services.experiments.next_step
-        assert step == f"Test up to {EDITS} edits on a test profile of AIRS: {calls}"
+        assert step == f"Test up to {EDITS} edits on AIRS. {calls}"
         assert fake.asked_of == []
         fake.is_named = False
         assert loop.services.experiments.next_step == ""

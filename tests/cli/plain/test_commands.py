@@ -23,7 +23,7 @@ def test_show_has_definition_figures_and_what_was_edited(plain: Plain) -> None:
     result = plain("description Advice on income tax and its deductions", "show")
     assert (result.code, result.err) == (0, "")
     shown = result.out.partition("\nEdited: description ")[2]
-    assert " wrongly stopped, measured by the engine (a quick stand-in" in shown
+    assert " wrongly stopped, measured by the engine (a quick approximation" in shown
     assert "\nname: Tax advice\ndescription: Advice on income tax and its deductions\n" in shown
     assert "\nexample 2: When is my tax return due?\nintent: block\nedit: " in shown
     assert "\nfile: unsaved edits\n" in shown
@@ -35,9 +35,17 @@ def test_show_has_definition_figures_and_what_was_edited(plain: Plain) -> None:
 def test_figures_stand_with_guardrail_and_judgement(plain: Plain) -> None:
     lines = plain().out.split("\n")
     assert lines[0] == "guardtui  topic.yaml × prompts.csv (10 prompts)"
-    assert ", measured by the engine (a quick stand-in for your guardrail" in lines[1]
+    assert ", measured by the engine (a quick approximation of your guardrail" in lines[1]
     assert lines[2].startswith("Coverage is ")
-    assert lines[4] == "Too few to tell: add 5 to trigger, 5 not to."
+    assert lines[3] == "Too few to tell: add 5 to trigger, 5 not to."
+
+
+def test_an_edit_is_judged_once_with_its_changes(plain: Plain, sample: tuple[str, ...]) -> None:
+    lines = plain("description Bread", files=sample).out.split("\n")
+    (verdict,) = [line for line in lines if " against #0: " in line]
+    assert verdict.startswith("Coverage ")
+    assert " regressions against #0: not sure yet" in verdict
+    assert not any("demonstrable" in line for line in lines)
 
 
 def test_fields_are_edited_and_undone(plain: Plain, folder: Path) -> None:
@@ -129,7 +137,7 @@ def test_mistakes_are_listed_by_kind_in_pages(plain: Plain, sample: tuple[str, .
 def test_the_next_step_is_shown_and_taken(plain: Plain, sample: tuple[str, ...]) -> None:
     result = plain("next", "take 1", "y", files=sample)
     assert (result.code, result.err) == (0, "")
-    assert "\n2. Look at a mistake: " in result.out
+    assert "\n2. Look at a mistake. " in result.out
     assert " broke, against the definition in the editor, on " in result.out
     assert "The edit is in the editor; Undo takes it back." in result.out
     assert "\nEdited: " in result.out
@@ -139,7 +147,7 @@ def test_the_first_step_that_a_command_can_take_is_taken(
     plain: Plain, sample: tuple[str, ...]
 ) -> None:
     steps = plain("next", files=sample).out.splitlines()
-    mistakes = next(line[0] for line in steps if ". Look at a mistake: " in line)
+    mistakes = next(line[0] for line in steps if ". Look at a mistake. " in line)
     result = plain(f"take {mistakes}", files=sample)
     assert (result.code, result.err) == (0, "")
     assert "\n1. line " in result.out

@@ -62,7 +62,7 @@ def test_a_report_contains_all_sections(report: ReportInput) -> None:
     for part in (
         report.topic.fingerprint,
         report.evaluation.prompt_set,
-        "static-1",
+        "encoder static, version 1",
         "threshold 0.500 (built-in)",
         "profile|<i>",
         "prompts.csv",
@@ -220,5 +220,5 @@ def test_many_iterations_are_cut_and_counted(report: ReportInput) -> None:
     section = read(write(replace(report, iterations=many))).at("history")
     cells = section.all("table")[0].cells()
     assert [cells[1][0], cells[-1][0], len(cells)] == ["30", "229", 201]
-    assert cells[1][6:8] == ["engine (stand-in)", "unchanged"]
+    assert cells[1][6:8] == ["engine (approximation)", "unchanged"]
     assert "… and 30 iterations before these." in section.text

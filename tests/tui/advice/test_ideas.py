@@ -82,7 +82,7 @@ async def test_the_line_shows_the_step_and_the_menu_takes_it(poor: Path) -> None
         proposed = best.proposal.topic
         line = main.query_one(NextLine)
         await until(pilot, lambda: line.text == best.line)
-        await until(pilot, lambda: best.text[:30] in frame(app))
+        await until(pilot, lambda: best.short[:30] in frame(app) or best.text in frame(app))
         assert "^Space y take" in frame(app)
         before = main.services.session.topic
         await pilot.press("ctrl+@", "y")
@@ -145,7 +145,7 @@ async def test_the_figures_of_a_preview_are_those_of_the_screen_once_it_is_taken
         rows = len(re.findall(r"✗ broke|✓ fixed", shown))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is main and settled(main))
-        await until(pilot, lambda: f"{counts[0]}, against #" in frame(app))
+        await until(pilot, lambda: f"{counts[0]} since #" in frame(app))
         after = re.findall(r"(?:coverage|TPR|TNR) (0\.\d{3})", frame(app))
         assert after[:3] == rates
         assert rows
@@ -246,7 +246,7 @@ async def test_a_narrow_screen_shortens_the_keys_before_the_step(poor: Path) -> 
     async with app.run_test(size=(80, 24)) as pilot:
         _, steps = await opened(pilot, app)
         assert steps.best is not None
-        start = steps.best.text[:30]
+        start = steps.best.short[:30]
         await until(pilot, lambda: start in frame(app))
         line = next(line for line in frame(app).splitlines() if start in line)
         assert line.rstrip().endswith("^Space y take")
@@ -276,6 +276,22 @@ async def test_a_step_in_a_row_is_its_first_sentence_and_in_two_rows_all_of_it(r
         keys = "^Space y take"
         whole = [first, f"{second} {keys}"]
         assert shown == (whole if rows > 1 else [f"Next Keep it: better than #2 {keys}"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (60, "Next Keep it, or edit on. May be chance ^Space y"),
+        (50, "Next Keep it, or edit on ^Space y"),
+    ],
+)
+async def test_a_narrow_line_ends_with_a_whole_sentence(columns: int, shown: str) -> None:
+    line, step = NextLine(), "Keep it, or edit on. May be chance. Keep saves it to a file"
+    app = _Line(line)
+    async with app.run_test(size=(columns, 3)) as pilot:
+        line.show(Ideas(Topic(), (Idea(IdeaKind.KEEP, step),)), ("^Space y take", "^Space y"))
+        await pilot.pause()
+        assert " ".join(frame(app).splitlines()[0].split()) == shown
 
 
 async def test_a_note_without_room_ends_in_an_ellipsis() -> None:
@@ -338,7 +354,7 @@ async def test_a_gain_names_the_engine_and_is_not_shown_beside_a_scan_under_way(
         )
         assert partial.metrics.open == 9
         main.services.store.publish(replace(main.state, evaluation=partial, ideas=None))
-        await until(pilot, lambda: "Scan what is missing: 9 prompts" in frame(app))
+        await until(pilot, lambda: "Scan 9 prompts that have no verdict" in frame(app))
         assert "for the engine: " not in frame(app)
 
 

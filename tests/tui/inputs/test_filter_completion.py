@@ -40,7 +40,7 @@ def prompts(topic_path: Path) -> PromptSet:
         ("expected:t", "expected:true"),
         ("was:f", "was:fp"),
         ("was:fp", None),
-        ("match:", "match:desc"),
+        ("nearest:", "nearest:description"),
         ("cat", "category:"),
         ("Category:wea", "Category:weather"),
         ("category:WEA", "category:WEAther"),

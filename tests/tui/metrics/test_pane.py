@@ -207,7 +207,7 @@ def test_six_lines_say_what_an_edit_did(intent: Intent) -> None:
         "coverage 0.400 ▼ −0.500  (0.27 to 0.54 on new prompts)",
         "TPR 0.400 ▼       TNR 1.000",
         "30 missed · 0 wrongly stopped",
-        "0 fixed · 25 broke, against #0",
+        "0 fixed · 25 broke since #0 (first)",
         "worse for the engine; a scan of the guardrail decides",
         "█▁  best #0                                       more ⏎",
     ]
@@ -228,9 +228,9 @@ def test_where_prompts_left_the_set_the_former_coverage_without_them_is_said() -
     shown = dashboard(left, before)
     lines = lines_of(shown)
     assert lines[0].startswith("coverage 1.000 ▲ +0.111")
-    assert lines[3] == "5 fixed · 0 broke, against #0 (0.889 without 5 removed)"
+    assert lines[3] == "5 fixed · 0 broke since #0 (0.889 without 5 removed)"
     assert "there the former coverage was 0.889" in page_text(shown).plain
-    assert lines_of(shown, 40)[3] == "5 fixed · 0 broke, against #0"
+    assert lines_of(shown, 40)[3] == "5 fixed · 0 broke since #0"
 
 
 @pytest.mark.parametrize("intent", Intent)
@@ -292,7 +292,7 @@ def test_the_page_has_every_figure_with_its_origin() -> None:
         "TP 20  FN 30  FP 0  TN 50  errors 0",
         "worse: coverage −0.500 (−0.", "25 regressions", "TPR −0.500 (−0.",
         "edit: unchanged · not recorded",
-        "engine, version static-test-1", "threshold 0.50, built-in",
+        "engine, encoder static, version test-1", "threshold 0.50, built-in",
     ):  # fmt: skip
         assert part in text
 
@@ -328,7 +328,7 @@ async def test_enter_shows_all_figures_and_enter_closes_them(topic_path: Path) -
         await until(pilot, lambda: isinstance(app.screen, TextPage))
         await until(pilot, lambda: "accuracy" in frame(app))
         await pilot.press("end")
-        await until(pilot, lambda: "engine, version" in frame(app))
+        await until(pilot, lambda: "engine, encoder" in frame(app))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is main)
         assert main.focused is main.query_one(MetricsPane)

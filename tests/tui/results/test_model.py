@@ -138,7 +138,9 @@ def test_cells_show_outcomes_and_changes(prompts: PromptSet) -> None:
         assert prompt == prompts.prompts[row]
         assert score == f"{now.verdicts.score[row]:.2f}"
         matched = int(now.verdicts.matched[row])
-        assert part == ("" if matched < 0 else "desc" if matched == 0 else f"ex {matched}")
+        assert part == (
+            "" if matched < 0 else "description" if matched == 0 else f"example {matched}"
+        )
         before = Outcome(int(comparison.before[row]))
         assert was == ("" if before == now.codes[row] else f"was {before.name}")
         assert category == f"c{row % 4}"
@@ -172,7 +174,7 @@ def test_the_topic_that_stopped_a_prompt_and_open_prompts_are_shown(prompts: Pro
         ("ERROR", "error"),
     ]
     matched = [cell[1][0] for cell in cells[:5]]
-    assert matched == ["desc", "→ other", "→ b, [/b]", "desc", "desc"]
+    assert matched == ["description", "→ other", "→ b, [/b]", "description", "description"]
     nothing = replace(verdicts, matched=np.full(COUNT, -1, np.int16), stopped_by={0: ("own",)})
     blank = build_results(prompts, replace(now, verdicts=nothing), None, ResultsView())
     assert "matched" not in blank.filled_columns

@@ -116,7 +116,7 @@ async def test_a_wide_pane_has_a_column_for_each_guardrail_and_the_detail_its_re
         assert "some-model ✗ wrongly stopped  in #2, another definition  It asks for" in detail_of(
             main
         )
-        assert weather_line(app)[-4:-1] == ["TN~", "FP~", "FP~"]
+        assert weather_line(app)[-7:-1] == ["TN", "old", "FP", "old", "FP", "old"]
         shown = frame(app) + detail_of(main)
         assert not {ord(one) for one in shown} - {10} & {*range(0x20), *range(0x7F, 0xA0)}
 
@@ -185,11 +185,11 @@ def test_columns_have_outcomes_and_sort_by_them() -> None:
         )
     )
     rows = np.arange(3)
-    assert [column.width for column in other_columns(two, 200)] == [8, 4]
+    assert [column.width for column in other_columns(two, 200)] == [8, 6]
     assert [column.key for column in other_columns(two, 80)] == ["others"]
     assert other_columns(OtherVerdicts(), 200) == ()
     (alone,) = other_columns(OtherVerdicts(two.guardrails[:1]), 80)
-    assert [text for text, _ in other_cells(two, alone.key, rows)] == ["TP", "FP~", ""]
+    assert [text for text, _ in other_cells(two, alone.key, rows)] == ["TP", "FP old", ""]
     assert [text for text, _ in other_cells(two, "others", rows)] == ["✗1/2", "✗2/2", ""]
     assert np.argsort(sort_values(two, "others", rows), kind="stable").tolist() == [1, 0, 2]
     assert sort_values(two, "guardrail:1", rows).tolist() == [3, 2, 5]

@@ -100,13 +100,13 @@ async def test_only_added_prompts_are_scanned_by_the_next_step(
         await main.services.sync.look()
         await main.services.sync.look()  # the file has been written whole
         await play.until(lambda: len(main.state.prompts) == COUNT + 1)
-        await play.until(lambda: "Scan what is missing: 1 prompt has no verdict" in play.frame)
+        await play.until(lambda: "Scan 1 prompt that has no verdict" in play.frame)
         await play.press("ctrl+@", "y")
         await play.until(lambda: no_verdict(play) == [])
         await play.ended()
         assert cloud.times(added) == 1
         assert [cloud.times(prompt) for prompt in PROMPTS] == [1] * COUNT
-        assert "Scan what is missing" not in play.frame
+        assert "that has no verdict" not in play.frame
 
 
 # --- stopped, paused, cancelled ------------------------------------------------------------

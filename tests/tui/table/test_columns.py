@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from textual.events import MouseDown, MouseEvent, MouseMove, MouseUp
 from textual.pilot import Pilot
 
-from guardtui.tui.table.columns import NARROWEST, TableColumn, allowed_width, place_columns
+from guardtui.tui.table.columns import (
+    FLEXIBLE_LEAST,
+    NARROWEST,
+    TableColumn,
+    allowed_width,
+    place_columns,
+)
 from guardtui.tui.table.frame_table import FrameTable
 
 from .test_frame_table import Rows, TableApp, frame, strips
@@ -75,7 +81,7 @@ async def test_no_column_gets_too_narrow() -> None:
         await drag(pilot, OUT_EDGE, 0)
         assert widths(app.table)["outcome"] == NARROWEST
         await drag(pilot, OUT_EDGE - 1, 39)
-        assert widths(app.table)["prompt"] == 10
+        assert widths(app.table)["prompt"] == FLEXIBLE_LEAST
         assert sum(widths(app.table).values()) + 3 == 39
         for strip in strips(app.table):
             assert strip.cell_length == 40
@@ -125,9 +131,9 @@ async def test_widths_stay_when_columns_come_and_go_and_screens_shrink() -> None
         assert widths(app.table) == {"outcome": 3, "prompt": 34}
         app.table.columns = (*app.table.columns, TableColumn("score", "Score", 6))
         assert widths(app.table)["score"] == 9
-        await pilot.resize_terminal(20, 9)
+        await pilot.resize_terminal(24, 9)
         await pilot.pause()
-        assert widths(app.table) == {"outcome": 3, "prompt": 14}
+        assert widths(app.table) == {"outcome": 3, "prompt": 18}
         assert not app.table.widen_column("score", 1), "it is not shown"
 
 
@@ -171,7 +177,7 @@ def test_columns_that_matter_less_give_way_first() -> None:
     ]
     shown = [
         [slot.column.key for slot in place_columns(columns, width, 1, {})]
-        for width in (40, 30, 22, 12)
+        for width in (40, 33, 26, 20)
     ]
     assert shown == [
         ["prompt", "score", "match", "others"],

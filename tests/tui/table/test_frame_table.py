@@ -402,10 +402,10 @@ async def test_every_size_is_filled_exactly(size: tuple[int, int]) -> None:
 
 async def test_narrow_tables_give_the_room_to_the_prompt() -> None:
     app = TableApp(Rows(range(30), {0: "a long prompt that is cut"}))
-    async with app.run_test(size=(20, 6)):
+    async with app.run_test(size=(24, 6)):
         assert frame(app)[:3] == [
             " Out Prompt",
-            "›FP  a long prompt…",
+            "›FP  a long prompt tha…",
             " FP  prompt 1",
         ]
 
