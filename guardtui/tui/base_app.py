@@ -53,7 +53,7 @@ from guardtui.tui.textual_compat import (
     keymap_of,
     start_with_theme,
 )
-from guardtui.tui.theme import DARK, THEMES, frame_colors
+from guardtui.tui.theme import DARK, THEMES, readable_colors
 
 if TYPE_CHECKING:
     from guardtui.tui.kit.list_motions import Motion
@@ -115,9 +115,9 @@ class BaseApp(AppDownloads):
     # --- settings -------------------------------------------------------------------------
 
     def get_css_variables(self) -> dict[str, str]:
-        """Return the variables of the style sheets: those of the theme, and its frames."""
+        """Return the variables of the style sheets: those of the theme, made readable."""
         variables = super().get_css_variables()
-        return variables | frame_colors(variables)
+        return variables | readable_colors(variables, dark=self.current_theme.dark)
 
     def change_setting(self, key: str, value: Value | None) -> str:
         """Set a setting, or reset it with None; apply and save it. Returns a note, or ""."""

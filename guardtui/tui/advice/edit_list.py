@@ -23,6 +23,7 @@ class EditList(Modal[Taken | None], Generic[Taken]):
     """Returns the entry that the author chooses, or None."""
 
     TITLE_TEXT = ""
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (24, "-high")]
     KEYS_TEXT = ""
     KEYS_WITHOUT_EDITS = "Esc closes"
 
