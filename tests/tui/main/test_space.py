@@ -13,8 +13,8 @@ from guardtui.tui.app import GuardtuiApp
 from guardtui.tui.main.screen import MainScreen
 from guardtui.tui.prompts.dialog import PromptDialog
 from tests.tui.results_app import ROWS, on_all
-from tests.tui.stages import first_is_fast
 from tests.tui.settling import settle
+from tests.tui.stages import first_is_fast
 from tests.tui.tax_app import drive, frame, settled, topic_path, until
 
 __all__ = ["topic_path"]
