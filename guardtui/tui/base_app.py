@@ -53,7 +53,7 @@ from guardtui.tui.textual_compat import (
     keymap_of,
     start_with_theme,
 )
-from guardtui.tui.theme import DARK, THEMES, frame_colors
+from guardtui.tui.theme import DARK, THEMES, readable_colors
 
 if TYPE_CHECKING:
     from guardtui.tui.kit.list_motions import Motion
@@ -115,9 +115,9 @@ class BaseApp(AppDownloads):
     # --- settings -------------------------------------------------------------------------
 
     def get_css_variables(self) -> dict[str, str]:
-        """Return the variables of the style sheets: those of the theme, and its frames."""
+        """Return the variables of the style sheets: those of the theme, made readable."""
         variables = super().get_css_variables()
-        return variables | frame_colors(variables)
+        return variables | readable_colors(variables, dark=self.current_theme.dark)
 
     def change_setting(self, key: str, value: Value | None) -> str:
         """Set a setting, or reset it with None; apply and save it. Returns a note, or ""."""
@@ -276,12 +276,9 @@ class BaseApp(AppDownloads):
 
         ids = binding_ids(action_named("open_menu"))
         keys = {key for id_ in ids for key in keymap.get(id_, default_keys()[id_]).split(",")}
-        menu = MenuScreen(commands_of(targets, run, self.refusal_of), keys.__contains__)
+        refusal: Callable[[str], str] = getattr(self.screen, "refusal_of", lambda name: "")
+        menu = MenuScreen(commands_of(targets, run, refusal), keys.__contains__)
         self.push_screen(menu, lambda command: command and command.run())
-
-    def refusal_of(self, action: Action) -> str:
-        """Return why an action cannot run now; "" if it can."""
-        return ""
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield every action of the registry with its keys, then Textual's own commands."""

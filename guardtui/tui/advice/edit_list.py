@@ -23,6 +23,7 @@ class EditList(Modal[Taken | None], Generic[Taken]):
     """Returns the entry that the author chooses, or None."""
 
     TITLE_TEXT = ""
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (24, "-high")]
     KEYS_TEXT = ""
     KEYS_WITHOUT_EDITS = "Esc closes"
 
@@ -47,6 +48,7 @@ class EditList(Modal[Taken | None], Generic[Taken]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
             page.border_title = self.TITLE_TEXT
+            page.set_class(bool(self._edits), "-filled")
             page.border_subtitle = self.keys_for(0) if self._edits else self.KEYS_WITHOUT_EDITS
             for note in self._notes:
                 yield Label(display_text(note))

@@ -126,7 +126,7 @@ class IdeasPage(EditList[Choice]):
     ]
 
     TITLE_TEXT = "Ideas"
-    KEYS_TEXT = "Enter previews · d discards · s searches · w writes · Esc"
+    KEYS_TEXT = "Enter previews · d discards · s searches · w writes"
     KEYS_OF_A_STEP = "Enter takes it · s searches · w writes · Esc"
     KEYS_WITHOUT_EDITS = "s searches · w writes · Esc"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from textual.content import Content, Span
 
-_MUTED = "$text-muted", "$foreground 70%"
+_MUTED = "$text-muted", "$foreground-muted"
 """Textual's own token is a share of black or white, which only a stylesheet can work out."""
 
 

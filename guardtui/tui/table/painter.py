@@ -60,7 +60,7 @@ FrameTable {
     & > .frame-table--fn { color: $text-warning; }
     & > .frame-table--regression { color: $text-error; text-style: bold; }
     & > .frame-table--fix { color: $text-success; }
-    & > .frame-table--dim { color: $foreground 60%; }
+    & > .frame-table--dim { color: $foreground-muted; }
     & > .frame-table--error { color: $text-error; text-style: italic; }
 }
 """

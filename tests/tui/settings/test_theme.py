@@ -15,23 +15,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from rich.color import Color as RichColor
+from rich.terminal_theme import TerminalTheme
 from textual.color import Color
 from textual.geometry import Region
-from textual.pilot import Pilot
 from textual.theme import Theme
+from textual.widgets import Button
 
 from guardtui.config import Config
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.workspace import Workspace
+from guardtui.tui.advice.edit_preview import EditPreviewPage
+from guardtui.tui.advice.mistake import MistakePage
 from guardtui.tui.app import GuardtuiApp
-from guardtui.tui.main.screen import MainScreen
+from guardtui.tui.help.screen import HelpScreen
+from guardtui.tui.history.dialog import HistoryDialog
+from guardtui.tui.kit.dialogs import ConfirmDialog
+from guardtui.tui.settings.scanner import ScannerDialog
 from guardtui.tui.settings.screen import SettingsScreen
-from guardtui.tui.settings.themes import ThemeScreen
-from guardtui.tui.theme import DARK, THEMES, frame_colors
+from guardtui.tui.theme import DARK, THEMES, readable_colors, theme_names
 from tests.tui.stages import first_is_fast
-from tests.tui.tax_app import main_screen, ready, settled, topic_path, until
+from tests.tui.tax_app import frame, ready, sample, settled, topic_path, until
 
-__all__ = ["topic_path"]
+__all__ = ["sample", "topic_path"]
 
 LEAST = 4.5
 """WCAG 2.2, 1.4.3 (AA): contrast of text against what it stands on."""
@@ -72,7 +78,7 @@ VISION = {
 TOKENS = ("text-error", "text-success", "text-warning", "foreground")
 
 TEXTS = (
-    "foreground", "foreground 60%", "text", "text-muted", "text-disabled", "text-primary",
+    "foreground", "text", "text-muted", "text-disabled", "text-primary",
     "text-secondary", "text-accent", "text-error", "text-warning", "text-success",
     "foreground-muted", "footer-key-foreground", "footer-foreground",
     "footer-description-foreground",
@@ -124,7 +130,7 @@ def seen(color: Color, vision: str) -> NDArray[np.float64]:
 
 def variables(theme: Theme) -> dict[str, str]:
     own = {**theme.to_color_system().generate(), **theme.variables}
-    return own | frame_colors(own)
+    return own | readable_colors(own, dark=theme.dark)
 
 
 def ground(theme: Theme, name: str) -> Color:
@@ -208,19 +214,34 @@ def test_the_simulation_confuses_known_pairs() -> None:
 # --- what is drawn ------------------------------------------------------------------------
 
 
+NORMAL = [(0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205),
+          (0, 205, 205), (229, 229, 229)]  # fmt: skip
+BRIGHT = [(127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255), (255, 0, 255),
+          (0, 255, 255), (255, 255, 255)]  # fmt: skip
+XTERM = {
+    True: TerminalTheme((0, 0, 0), (229, 229, 229), NORMAL, BRIGHT),
+    False: TerminalTheme((255, 255, 255), (0, 0, 0), NORMAL, BRIGHT),
+}
+"""The 16 colours of xterm, on a dark and a light ground; other terminals have others."""
+
+DEFAULT = RichColor.default()
+
+
 def low_contrast(
     app: GuardtuiApp, region: Region | None = None
 ) -> Iterator[tuple[str, float, str, str]]:
     """Pieces of text on the screen whose contrast is too low: text, contrast and colours."""
-    ground = Color.parse(app.theme_variables["background"])
+    terminal = XTERM[app.current_theme.dark]
     region = region or app.screen.region
     for strip in app.screen._compositor.render_strips()[region.y : region.bottom]:
         for segment in strip.crop(region.x, region.right):
             style = segment.style
             if style is None or not _has_text(segment.text):
                 continue
-            below = Color.from_rich_color(style.bgcolor) if style.bgcolor else ground
-            text = Color.from_rich_color(style.color) if style.color else ground.inverse
+            text, below = (
+                Color(*color.get_truecolor(terminal, foreground=at == 0))
+                for at, color in enumerate((style.color or DEFAULT, style.bgcolor or DEFAULT))
+            )
             if style.reverse:
                 below, text = text, below
             ratio = contrast(below + text, below)
@@ -238,42 +259,59 @@ def _has_text(text: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("theme", first_is_fast(*THEMES), ids=lambda theme: theme.name)
-async def test_everything_drawn_can_be_read(topic_path: Path, theme: Theme) -> None:
-    config = Config(file={"theme": theme.name})
-    app = GuardtuiApp.of(Workspace.open(topic_path), LocalScanner("static"), config)
+@pytest.mark.parametrize(
+    "names", first_is_fast([DARK.name], theme_names()[1::2], theme_names()[2::2]), ids=len
+)
+async def test_all_that_is_drawn_can_be_read(sample: Path, names: list[str]) -> None:
+    """Play the scenes once, and draw each in every theme."""
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"), Config())
+    low: dict[tuple[str, str], list[tuple[str, float, str, str]]] = {}
+
+    async def look(scene: str) -> None:
+        for name in names:
+            app.theme = name
+            await pilot.pause()
+            # What a dialog covers is dimmed on purpose: only what stands in it counts.
+            region = next(iter(app.screen.query(".dialog, .page, .settings, .themes")), app.screen)
+            if found := sorted(set(low_contrast(app, region.region))):
+                low[scene, name] = found
+
     async with app.run_test(size=(120, 40)) as pilot:
         main = await ready(pilot, app)
-        assert list(low_contrast(app)) == []
+        await look("first screen")
         # An edit that breaks something and is too long, a warning and the fields' cursor.
         await pilot.press("tab", *" and soup", "shift+home")
         await until(pilot, lambda: settled(main))
-        await pilot.pause()
-        assert list(low_contrast(app)) == []
+        await look("edit")
+        await pilot.press("ctrl+z")
         main.panes.results.table.focus()
         await pilot.press("7")
         await until(pilot, lambda: main.panes.results.view.filter == "all")
-        await pilot.pause()
-        assert list(low_contrast(app)) == []
-        await _dialogs(pilot, app)
-
-
-async def _dialogs(pilot: Pilot[int], app: GuardtuiApp) -> None:
-    main = main_screen(app)
-    assert isinstance(main, MainScreen)
-    for action, kind in (
-        ("open_settings", SettingsScreen),
-        ("change_theme", ThemeScreen),
-        ("show_help", None),
-    ):
-        await app.run_action(action)
-        await until(pilot, lambda: app.screen is not main)
-        assert kind is None or isinstance(app.screen, kind)
-        await pilot.pause()
-        # What a dialog covers is dimmed on purpose: only what stands in it counts.
-        assert list(low_contrast(app, app.screen.query("Vertical").first().region)) == []
-        await pilot.press("escape")
+        await look("selected row")
+        await pilot.press("3", "w")
+        await until(pilot, lambda: isinstance(app.screen, MistakePage))
+        await until(pilot, lambda: "Enter previews" in frame(app))
+        await look("edits that correct a mistake")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, EditPreviewPage))
+        await look("preview of an edit")
+        await pilot.press("escape", "escape")
         await until(pilot, lambda: app.screen is main)
+        for keys, kind in (
+            ("comma v s", SettingsScreen),
+            ("f1", HelpScreen),
+            ("f4", HistoryDialog),
+            ("f9", ScannerDialog),
+        ):
+            await pilot.press(*keys.split())
+            await until(pilot, lambda kind=kind: isinstance(app.screen, kind))  # type: ignore[misc]
+            await look(kind.__name__)
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is main)
+        app.push_screen(ConfirmDialog("Back to the definition before?", "Discard", "Keep editing"))
+        await until(pilot, lambda: isinstance(app.screen.focused, Button))
+        await look("question")
+    assert low == {}
 
 
 @pytest.mark.process
