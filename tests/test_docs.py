@@ -66,6 +66,8 @@ def test_keys_of_the_jobs_exist() -> None:
         for row in re.findall(r"^\| (`.+?`) \| ", _keys(), re.MULTILINE)
         for name in _spans(row)
     }
+    history = (ROOT / "guardtui" / "tui" / "help" / "history.md").read_text("utf-8")
+    keys |= set(re.findall(r"^\| (\w)\b.* \| ", history, re.MULTILINE))
     named = {
         re.sub(r"^Ctrl-(.)", lambda match: f"^{match[1].lower()}", name)
         for name in _spans((ROOT / "docs" / "pages" / "howto.md").read_text("utf-8"))

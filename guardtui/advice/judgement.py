@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from guardtui.domain.comparison import Comparison
     from guardtui.domain.estimates import PartialRates
     from guardtui.domain.evaluation import Evaluation
+    from guardtui.domain.prompts import PromptSet
     from guardtui.domain.significance import Significance
     from guardtui.forecast.forecaster import Forecast
 
@@ -95,6 +96,19 @@ class Judgement:
     code: Code
     worth: Worth
     text: str
+
+
+def missing_prompts(prompts: PromptSet) -> str:
+    """Return what a prompt set lacks for advice, in a sentence, or ""."""
+    belong = int(prompts.expected.sum())
+    for count, single, several in (
+        (belong, "belongs to the topic", "belong to the topic"),
+        (len(prompts) - belong, "does not belong to it", "do not belong to it"),
+    ):
+        if (missing := LABELS_AT_LEAST - count) > 0:
+            added = f"{count_text(missing, 'prompt')} that {single if missing == 1 else several}"
+            return f"Add {added}. With fewer than {LABELS_AT_LEAST} of a kind nothing can be told"
+    return ""
 
 
 def judge(

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from guardtui.advice.candidates import same
-from guardtui.advice.judgement import Code, judge
+from guardtui.advice.judgement import Code, judge, missing_prompts
 from guardtui.advice.prompt_set import survey
 from guardtui.app.advice.idea_advice import needed_labels, with_unsure_steps
-from guardtui.app.advice.ideas import missing_prompts, ranked_ideas
+from guardtui.app.advice.ideas import ranked_ideas
 from guardtui.app.advice.refinement import open_measure
 from guardtui.app.editing.deciding import against_discarding, not_shown, other_measure
 from guardtui.app.experiments.planning import experiment_step

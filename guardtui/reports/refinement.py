@@ -10,6 +10,7 @@ import polars as pl
 from pydantic import Field
 
 from guardtui.advice.candidates import CandidateKind
+from guardtui.advice.judgement import missing_prompts
 from guardtui.advice.objective import CONFIDENCE
 from guardtui.advice.proposals import ForecastChange, Proposal
 from guardtui.advice.search import SearchResult
@@ -27,7 +28,7 @@ from guardtui.domain.document import (
     Table,
     quoting,
 )
-from guardtui.domain.figures import count_text, rate_text
+from guardtui.domain.figures import capitalized, count_text, rate_text
 from guardtui.domain.guardrail import measured_by
 from guardtui.domain.metrics import Metrics
 from guardtui.domain.prompts import PromptSet
@@ -58,6 +59,11 @@ class Refinement:
     result: SearchResult
     prompts: PromptSet
     searched: bool
+
+    @property
+    def no_proposal(self) -> str:
+        """Why there is no proposal, as the app and a brief say it; not display-safe."""
+        return missing_prompts(self.prompts) or capitalized(self.result.no_proposal)
 
 
 def render(refinement: Refinement, format_name: str) -> str:
@@ -106,7 +112,7 @@ def refine_document(refinement: Refinement) -> Document:
     best = result.best
     sections = [Section("Search", "search", (Paragraph(_measured(refinement)),), titled=False)]
     if best is None:
-        reason = Paragraph(("No proposal: ", Foreign(result.no_proposal), "."))
+        reason = Paragraph((Foreign(refinement.no_proposal), "."))
         sections.append(Section("No proposal", "proposal", (reason,), titled=False))
     else:
         sections = [
@@ -296,7 +302,7 @@ class RefinementData:
             no_proposal=None
             if best is not None
             else NoProposal(
-                result.no_proposal,
+                refinement.no_proposal,
                 None if rejected is None else ProposalData.of(rejected, lines),
             ),
             search=SearchData(result.seconds, result.measured, result.ended)

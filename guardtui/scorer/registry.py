@@ -43,16 +43,23 @@ def qualified_name(factory: Callable[..., Any], name: str | None) -> str:
 def _is_installed(package: str) -> bool:
     if package in ("__main__", "builtins"):
         return False
-    # Slow: reads the installed packages, therefore only for factories outside of guardtui.
-    from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+    from importlib.metadata import PackageNotFoundError, distribution
 
-    if package in packages_distributions():
+    if package in _installed_packages():
         return True
     try:
         distribution(package)
     except (PackageNotFoundError, ValueError):
         return False
     return True
+
+
+@functools.cache
+def _installed_packages() -> frozenset[str]:
+    # Slow: reads the files of all distributions, therefore once, and not for guardtui's own names.
+    from importlib.metadata import packages_distributions
+
+    return frozenset(packages_distributions())
 
 
 def register(factory: Callable[..., Any], info: RegistryInfo) -> None:

@@ -26,7 +26,6 @@ from guardtui.tui.registry.actions import (
     RESULTS,
     SCREEN,
     TABLE,
-    Action,
     call_of,
 )
 
@@ -175,11 +174,6 @@ class GuardtuiApp(BaseApp):
                 TABLE: panes.results.table,
             }
         return super().action_targets(screen)
-
-    def refusal_of(self, action: Action) -> str:
-        """Return why the main screen cannot run an action now; "" if it can."""
-        screen = self.screen
-        return screen.refusal_of(action.name) if isinstance(screen, MainScreen) else ""
 
     def call_on(self, target: DOMNode, name: str) -> str:
         """Return the call that runs an action; the features of the main screen run theirs."""

@@ -276,12 +276,9 @@ class BaseApp(AppDownloads):
 
         ids = binding_ids(action_named("open_menu"))
         keys = {key for id_ in ids for key in keymap.get(id_, default_keys()[id_]).split(",")}
-        menu = MenuScreen(commands_of(targets, run, self.refusal_of), keys.__contains__)
+        refusal: Callable[[str], str] = getattr(self.screen, "refusal_of", lambda name: "")
+        menu = MenuScreen(commands_of(targets, run, refusal), keys.__contains__)
         self.push_screen(menu, lambda command: command and command.run())
-
-    def refusal_of(self, action: Action) -> str:
-        """Return why an action cannot run now; "" if it can."""
-        return ""
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield every action of the registry with its keys, then Textual's own commands."""

@@ -55,6 +55,7 @@ def test_command_prints_a_skill_of_at_most_eighty_lines(run: Run) -> None:
     assert len(described["description"]) <= 1024
 
 
+@pytest.mark.exhaustive
 def test_every_command_line_works_in_its_place(shell: Run, folder: Path) -> None:
     path = folder / "tax.yaml"
     leave_every_other_row(folder / "tax.csv")

@@ -33,7 +33,8 @@ PLACES = (
 )
 TAX = ("Can I deduct the {} from my tax?", "What tax do I pay on my {}?", "{}: tax return?")
 OTHER = ("Where do I buy a {}?", "Write a poem about my {}", "How big is a {}?")
-COUNT = len(PLACES) * (len(TAX) + len(OTHER))
+FEW = PLACES[:12]
+COUNT = len(FEW) * (len(TAX) + len(OTHER))
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +52,17 @@ def service(sandbox: str, folder: Path) -> Iterator[str]:
     poor = topic.replace("Advice on filing personal income tax returns", "Poems and shopping")
     poor = poor.replace("When is my tax return due?", "Who helps me with my taxes?")
     (folder / "topic.yaml").write_text(poor, "utf-8")
-    rows = [f'"{text.format(place)}",true,block' for place in PLACES for text in TAX]
-    rows += [f'"{text.format(place)}",false,block' for place in PLACES for text in OTHER]
-    (folder / "prompts.csv").write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
+    write_prompts(folder, FEW)
     (folder / "mine.txt").write_text(f"# mine\n{GOOD}\n\nTaxes\n", "utf-8")
     yield sandbox
     request(f"{sandbox}/_sandbox/faults", method="DELETE")
+
+
+def write_prompts(folder: Path, places: tuple[str, ...]) -> None:
+    """Write the prompts on these places, as many that belong to the topic as do not."""
+    rows = [f'"{text.format(place)}",true,block' for place in places for text in TAX]
+    rows += [f'"{text.format(place)}",false,block' for place in places for text in OTHER]
+    (folder / "prompts.csv").write_text("\n".join(["prompt,expected,intent", *rows, ""]), "utf-8")
 
 
 @pytest.fixture
@@ -218,17 +224,17 @@ def test_a_limit_of_calls_stops_it_and_resume_goes_on(
     run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:
     more = ("--unlabelled", "leave-out", "--format", "md")
-    first = run(*tried(service, "--calls", "150", *more), **home)
+    first = run(*tried(service, "--calls", "80", *more), **home)
     assert first.code == 3
-    assert "not completed: the limit of 150 calls is reached" in first.err
+    assert "not completed: the limit of 80 calls is reached" in first.err
     assert "--prompts prompts.csv --unlabelled leave-out --format md --guardrail " in first.err
     assert "--experiment --resume" in first.err
     mentioned = run(*tried(service), **home)
     assert "is unfinished: --resume goes on with it" in mentioned.err
     done = run(*options(service, "--resume", "--calls", "5000", "--format", "json"), **home)
     assert done.code == 0, done.err
-    assert "150 calls made" in done.err
-    assert json.loads(done.out)["calls"] > 150
+    assert "80 calls made" in done.err
+    assert json.loads(done.out)["calls"] > 80
     delivered = stats(service)["prompts"]["delivered"]
     assert delivered["duplicates"] == 0
     over = run(*options(service, "--resume", "--yes"), **home)
@@ -377,8 +383,9 @@ def writing(answer: Answer) -> Any:
 
 
 def test_a_writers_wording_is_tried_with_its_own_examples_and_those_of_the_topic(
-    run: Run, service: str, home: dict[str, str]
+    run: Run, service: str, home: dict[str, str], folder: Path
 ) -> None:
+    write_prompts(folder, PLACES)  # those that the model is shown count in no figure
     with writing(said(f"Gladly:\n```json\n{PROPOSALS}\n```")) as server:
         variables = keys(home, service, server.url)
         unasked = run(*with_writer(service, server.url), **variables)

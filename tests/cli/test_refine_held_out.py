@@ -61,7 +61,7 @@ def test_a_definition_worse_on_held_out_prompts_is_not_proposed(
     assert code == Exit.NOT_ENOUGH_EVIDENCE == 4
     assert "first proposal" not in out
     assert "the prompts to choose on (by the column split)" in out
-    line = next(line for line in out.splitlines() if line.startswith("No proposal"))
+    line = next(line for line in out.splitlines() if line.startswith("The best definition"))
     assert "not better on the held-out prompts: coverage 1.000 → 0." in line
     assert "new.yaml is not written" in err
     assert not (work / "new.yaml").exists()
@@ -107,5 +107,5 @@ def test_without_an_edit_to_try_the_exit_code_is_the_same(work: Path) -> None:
     (work / "right.csv").write_text("\n".join([*rows, ""]), "utf-8")
     code, out, _ = refine("right.csv", "--write-topic", "new.yaml")
     assert code == Exit.NOT_ENOUGH_EVIDENCE
-    assert "No proposal" in out
+    assert "No edit" in out
     assert not (work / "new.yaml").exists()

@@ -18,6 +18,8 @@ from guardtui.files.problems import FileError
 from guardtui.files.prompt_edits import PromptsChangedError
 from guardtui.files.prompt_files import load_prompts
 
+pytestmark = pytest.mark.usefixtures("no_trial_reads")
+
 ROWS = [
     {"prompt": "a", "expected": "yes", "note": "1"},
     {"prompt": "b, or c", "expected": None, "note": 'say "2"'},

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from guardtui.files.output_files import OutputFileError, OutputSet, load_outputs, parse_outputs
 from guardtui.files.problems import FileError
 
+pytestmark = pytest.mark.usefixtures("no_trial_reads")
+
 CSV = Path("outputs.csv")
 JSONL = Path("outputs.jsonl")
 SAMPLE = Path(__file__).parents[2] / "sample_data" / "outputs.csv"

@@ -39,6 +39,8 @@ from guardtui.files.prompt_files import load_prompts
 from guardtui.session.prompt_file import PromptFile
 from tests.examples import up_to
 
+pytestmark = pytest.mark.usefixtures("no_trial_reads")
+
 HEADER = "prompt,expected,intent\n"
 SMALL = HEADER + "a,true,block\nb,false,block\nc,true,block\nd,false,block\n"
 PIECE = st.sampled_from([*'abé",;\t \n=\U0001f600', "\r\n", "\u2028", "\x1e", "\x85", "\ufeff"])

@@ -22,6 +22,8 @@ from guardtui.domain.inbox import Production
 from guardtui.files.problems import FileError
 from guardtui.files.prompt_logs import LoggedPrompt, PromptLog
 
+pytestmark = pytest.mark.usefixtures("no_trial_reads")
+
 USER = {"role": "user", "content": "may I deduct it?"}
 CHAT = [
     {"role": "system", "content": "be kind"},

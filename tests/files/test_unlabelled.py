@@ -22,6 +22,8 @@ from guardtui.files.problems import FileError
 from guardtui.files.prompt_edits import edit_prompts
 from guardtui.files.prompt_files import load_prompts, parse_prompts
 
+pytestmark = pytest.mark.usefixtures("no_trial_reads")
+
 LEAVE_OUT, FALSE = Reading(Unlabelled.LEAVE_OUT), Reading(Unlabelled.FALSE)
 ERROR = Reading(Unlabelled.ERROR)
 

@@ -69,21 +69,25 @@ def test_sheet_of_another_format_is_refused() -> None:
         parse_prompts(Path("p.csv"), b"prompt,expected\na,1\nb,0\n", None, Reading(sheet="S"))
 
 
+@pytest.mark.usefixtures("no_trial_reads")
 def test_columns_without_name_are_called_by_their_position_or_dropped() -> None:
     rows = (("prompt", "expected"), ("a", True, "", "note"), ("b", False))
     assert parsed(workbook(S=rows)).extra_columns == ("column 4",)
 
 
+@pytest.mark.usefixtures("no_trial_reads")
 def test_two_columns_of_one_name_are_named_by_their_letters() -> None:
     rows = (("prompt", "expected", "note", "note"), ("a", True, "x", "y"))
     assert "two columns are called 'note': C and D" in problem(workbook(S=rows))
 
 
+@pytest.mark.usefixtures("no_trial_reads")
 def test_title_above_the_header_is_told() -> None:
     said = problem(workbook(S=(("My tests",), (), *SET)))
     assert "row 1 does not look like a header, row 3 does" in said
 
 
+@pytest.mark.usefixtures("no_trial_reads")
 def test_formula_without_result_is_told_as_such() -> None:
     rows = (("prompt", "expected"), ("a", "=TRUE()"), ("b", "=FALSE()"))
     said = problem(without_results(workbook(S=rows)))

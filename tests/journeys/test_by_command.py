@@ -124,6 +124,7 @@ async def by_the_app(folder: Path, cloud: Cloud) -> list[Iteration]:
         return [one for one in iterations if one.evaluation.settings.kind != ENGINE]
 
 
+@pytest.mark.exhaustive
 async def test_five_iterations_by_command_are_the_history_of_the_app_without_a_call_more(
     folder: Path, cloud: Cloud, shell: Shell, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

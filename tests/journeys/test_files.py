@@ -84,31 +84,21 @@ async def test_a_new_topic_is_written_opened_and_found_by_command(
     shell.runs("new", "--help").exits(0)
 
 
-@pytest.mark.parametrize(("form", "ending"), [("json", "json"), ("csv", "csv"), ("md", "md")])
-async def test_the_app_and_the_command_write_the_same_report(
-    author: Author, shell: Shell, form: str, ending: str
-) -> None:
-    await (
-        author.opens("tax")
-        .types(" on money")
-        .keeps()
-        .does("export")
-        .chooses(form)
-        .presses("enter")
-        .sees(f"tax-report-1.{ending}")
-        .answers("escape")
-    )
-    shell.runs("export", "tax.yaml", "--iteration", "1", "-o", f"by-command.{ending}").exits(0)
-    written = [
-        (author.folder / name).read_text("utf-8")
-        for name in (f"tax-report-1.{ending}", f"by-command.{ending}")
-    ]
-    if form == "json":
-        by_app, by_command = map(json.loads, written)
-        same = ("metrics", "results", "definition", "comparison")
-        assert [by_app[name] for name in same] == [by_command[name] for name in same]
-    else:
-        assert written[0] == written[1]
+async def test_the_app_and_the_command_write_the_same_reports(author: Author, shell: Shell) -> None:
+    author.opens("tax").types(" on money").keeps()
+    for form in ("json", "csv", "md"):
+        author.does("export").chooses(form).presses("enter")
+        author.sees(f"tax-report-1.{form}").answers("escape")
+    await author
+    written = {}
+    for form in ("json", "csv", "md"):
+        shell.runs("export", "tax.yaml", "--iteration", "1", "-o", f"by-command.{form}").exits(0)
+        names = (f"tax-report-1.{form}", f"by-command.{form}")
+        written[form] = [(author.folder / name).read_text("utf-8") for name in names]
+    by_app, by_command = map(json.loads, written.pop("json"))
+    same = ("metrics", "results", "definition", "comparison")
+    assert [by_app[name] for name in same] == [by_command[name] for name in same]
+    assert all(of_app == of_command for of_app, of_command in written.values())
 
 
 async def test_a_report_never_replaces_the_prompts(author: Author) -> None:

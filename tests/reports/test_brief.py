@@ -44,7 +44,8 @@ def load(report: ReportInput, validator: Draft202012Validator = VALIDATOR) -> di
     assert not HIDDEN.search(text)
     document: dict[str, Any] = json.loads(text)
     validator.validate(document)
-    assert document == brief(report)
+    # JSON joins halves of a character that stand side by side.
+    assert document == json.loads(json.dumps(brief(report)))
     return document
 
 
@@ -117,7 +118,7 @@ def test_every_kind_of_report_is_as_the_schema_says(
 
 
 @pytest.mark.parametrize("text", ["a", "é字", "\u202e", "\U000e0041", "\x1b", '"', "\\"])
-@pytest.mark.parametrize("count", [10, 10_000])
+@pytest.mark.parametrize("count", [10, 1_000])
 def test_it_fits_whatever_the_prompts_are(text: str, count: int) -> None:
     texts = [f"{row} {text * (10_000 if count == 10 else 300)}" for row in range(count)]
     prompts = prompt_set([storable(one) for one in texts])

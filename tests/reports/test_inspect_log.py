@@ -159,6 +159,7 @@ def test_usage_of_a_judge_is_recorded(told_report: ReportInput) -> None:
     assert f"stopped by {TOPIC.name}" in explanation
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("epochs", [False, True])
 def test_inspect_ai_reads_the_same(report: ReportInput, tmp_path: Any, epochs: bool) -> None:
     pytest.importorskip("inspect_ai", minversion="0.3.285")
@@ -204,6 +205,7 @@ def test_inspect_ai_reads_the_same(report: ReportInput, tmp_path: Any, epochs: b
     }
 
 
+@pytest.mark.exhaustive
 def test_the_schema_of_inspect_ai_holds(report: ReportInput) -> None:
     pytest.importorskip("inspect_ai", minversion="0.3.285")
     jsonschema = pytest.importorskip("jsonschema")
@@ -214,6 +216,7 @@ def test_the_schema_of_inspect_ai_holds(report: ReportInput) -> None:
         assert not list(validator.iter_errors(log_of(given_)))
 
 
+@pytest.mark.exhaustive
 # inspect-ai uses what pandas is about to drop.
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_inspect_ai_makes_its_data_frames_of_it(report: ReportInput, tmp_path: Path) -> None:
@@ -237,6 +240,7 @@ def test_inspect_ai_makes_its_data_frames_of_it(report: ReportInput, tmp_path: P
     assert set(answered["content"]) == {"true", "false"}
 
 
+@pytest.mark.exhaustive
 def test_inspect_ai_rescores_it_when_told_that_there_is_no_model(report: ReportInput) -> None:
     pytest.importorskip("inspect_ai", minversion="0.3.285")
     from inspect_ai import score

@@ -11,6 +11,7 @@ import textual.notifications
 import textual.pilot
 import textual.screen
 from textual._compositor import Compositor
+from textual.css.stylesheet import Stylesheet
 
 from guardtui.app.advice import idea_advice
 from guardtui.app.scan import record
@@ -45,6 +46,29 @@ async def _resize_whole_app(self: textual.pilot.Pilot[Any], width: int, height: 
 
 
 textual.pilot.Pilot.resize_terminal = _resize_whole_app  # type: ignore[method-assign]
+
+# Style sheets are parsed once for all apps, and not for each app some ten times.
+_parsed: dict[frozenset[tuple[str, str]], dict[Any, Any]] = {}
+_make_sheet, _set_variables = Stylesheet.__init__, Stylesheet.set_variables
+
+
+def _share_parsed(sheet: Stylesheet) -> None:
+    sheet._parse_cache = _parsed.setdefault(frozenset(sheet._variables.items()), {})  # type: ignore[assignment]
+
+
+def _make_sheet_that_shares(self: Stylesheet, *, variables: dict[str, str] | None = None) -> None:
+    _make_sheet(self, variables=variables)
+    _share_parsed(self)
+
+
+def _set_variables_and_share(self: Stylesheet, variables: dict[str, str]) -> None:
+    self._parse_cache = {}  # type: ignore[assignment] # which is cleared
+    _set_variables(self, variables)
+    _share_parsed(self)
+
+
+Stylesheet.__init__ = _make_sheet_that_shares  # type: ignore[method-assign]
+Stylesheet.set_variables = _set_variables_and_share  # type: ignore[method-assign]
 
 _paint = Compositor.render_update
 

@@ -37,8 +37,6 @@ from tests.tui.frames_app import (
 )
 from tests.tui.tax_app import main_screen, until
 
-pytestmark = pytest.mark.usefixtures("painted")
-
 SIZE = (120, 40)
 TOO_SMALL = ((20, 5), (39, 11))
 

@@ -12,19 +12,20 @@ import numpy as np
 
 from guardtui.advice.candidates import same
 from guardtui.advice.folds import LIKELY_FROM
+from guardtui.advice.judgement import missing_prompts
 from guardtui.advice.prompt_set import Survey, survey
 from guardtui.advice.search import SearchResult
 from guardtui.app.advice.ideas import (
     Idea,
     IdeaKind,
     Ideas,
-    missing_prompts,
     ranked_ideas,
 )
 from guardtui.app.advice.next_step import Situation, with_next_step
 from guardtui.app.advice.refinement import Measure, RefinementError, Refinements
 from guardtui.app.advice.wording_trials import MeasuredWordings
 from guardtui.app.context import Context
+from guardtui.app.experiments.status import ExperimentStatus
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.state import AppState
 from guardtui.app.stoppable import run_stoppable
@@ -132,8 +133,7 @@ def label_step(need: LabelNeed, search: SearchResult, survey: Survey) -> Idea | 
         + (_FROM_INBOX if prompts.waiting else _FROM_LOGS)
     )
     lines += [f"· {display_start(str(prompts.prompts[row]), _SHOWN)}" for row in rows]
-    these = f"these {len(rows)}" if len(rows) > 1 else "this one"
-    step = f"Label more prompts like {these}"
+    step = "Label more prompts whose verdicts are unsure"
     if waiting := len(prompts.waiting):
         step = f"Label prompts ({waiting:,} wait)"
     return Idea(
@@ -259,7 +259,9 @@ class IdeaAdvice:
         if edited:
             self._jobs.cancel(_GROUP)
         evaluation = new.evaluation
-        decided = new.iterations is not old.iterations or _ended(new) != _ended(old)
+        # The last status of an experiment comes twice: while it ends, and once it has ended.
+        ended = new.experiment is not old.experiment and _has_ended(new.experiment)
+        decided = new.iterations is not old.iterations or ended
         if evaluation is None or (evaluation is old.evaluation and not edited and not decided):
             return
         if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):
@@ -386,7 +388,6 @@ class IdeaAdvice:
         self._store.publish(replace(state, ideas=ideas))
 
 
-def _ended(state: AppState) -> object:
-    """Return what came of an experiment, or None."""
-    status = state.experiment
-    return None if status is None else (status.best, status.ending, status.stopped)
+def _has_ended(status: ExperimentStatus | None) -> bool:
+    """Return whether no experiment is under way any more, or none is shown."""
+    return status is None or status.ending is not None or bool(status.stopped)

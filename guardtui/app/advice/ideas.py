@@ -9,13 +9,13 @@ from enum import StrEnum
 import numpy as np
 
 from guardtui.advice.candidates import CandidateKind, same
+from guardtui.advice.judgement import missing_prompts
 from guardtui.advice.objective import Gain
 from guardtui.advice.proposals import Proposal
 from guardtui.advice.search import Key, SearchResult
 from guardtui.app.scan.plan import usual_goal
 from guardtui.domain.figures import capitalized, count_text
 from guardtui.domain.guardrail import remote_name
-from guardtui.domain.operating_point import LABELS_AT_LEAST
 from guardtui.domain.prompts import PromptSet
 from guardtui.domain.text import display_start
 from guardtui.domain.topic import Topic, named_examples
@@ -107,19 +107,6 @@ class Ideas:
     def has_check(self) -> bool:
         """Return whether a check of the likely changes, which tells more than labels, is listed."""
         return any(idea.kind is IdeaKind.CHECK for idea in self.ranked)
-
-
-def missing_prompts(prompts: PromptSet) -> str:
-    """Return what a prompt set lacks for advice, in a sentence, or ""."""
-    belong = int(prompts.expected.sum())
-    for count, one, several in (
-        (belong, "belongs to the topic", "belong to the topic"),
-        (len(prompts) - belong, "does not belong to it", "do not belong to it"),
-    ):
-        if (missing := LABELS_AT_LEAST - count) > 0:
-            added = f"{count_text(missing, 'prompt')} that {one if missing == 1 else several}"
-            return f"Add {added}. With fewer than {LABELS_AT_LEAST} of a kind nothing can be told"
-    return ""
 
 
 def ranked_ideas(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from guardtui.app.advice.ideas import Idea, IdeaKind
 from guardtui.app.advice.mistake_advice import MistakeAdvice
+from guardtui.app.editing.deciding import over_limits
 from guardtui.app.editing.new_topic import unwritable
 from guardtui.app.ports import Confirm
 from guardtui.app.reporting import ReportRequest
@@ -110,8 +111,8 @@ class PlainCommands:
         """Say what was edited, which limits are exceeded, and the figures."""
         await self._jobs.finished()
         self._author.say(f"{verb}: {', '.join(changes) or 'nothing'}.")
-        for problem in violations(self._services.state.topic):
-            warn(f"{problem.message}: the guardrail refuses it")
+        if problem := over_limits(self._services.state.topic):
+            warn(problem)
         self._say_figures()
 
     async def undo(self, _: str) -> None:
@@ -216,7 +217,8 @@ class PlainCommands:
         if rest:
             idea = ideas.ranked[_number(rest, highest, "take", "next lists the steps") - 1]
         else:
-            idea = next((one for one in ideas.ranked if _is_takeable(one)), best)
+            takeable = (one for one in ideas.ranked if one.proposal or one.kind in _COMMANDS)
+            idea = next(takeable, best)
         if idea is not best and not rest:
             self._author.say(f"Step {ideas.ranked.index(idea) + 1}: {idea.line}")
         if idea.proposal is not None:
@@ -264,20 +266,13 @@ class PlainCommands:
 
     async def scan(self, _: str) -> None:
         """Ask the guardrail about every prompt."""
+        await self._scan(self._services.scans.scan)
+
+    async def _scan(self, begin: Callable[[], None]) -> None:
         if reason := self._services.guardrails.refusal:
             remedy = "name one at the start: --guardrail NAME, or --sandbox to try"
             raise InputError(f"scan: {reason}\n  {remedy}")
-        self._services.scans.scan()
-        await self._scanned()
-
-    async def _check(self, _: str) -> None:
-        """Ask the guardrail about the likely changes."""
-        self._services.scans.check_flips()
-        await self._scanned()
-
-    async def _scan_missing(self, _: str) -> None:
-        """Ask the guardrail about the prompts without a verdict."""
-        self._services.scans.scan_missing()
+        begin()
         await self._scanned()
 
     async def _look_at_mistakes(self, _: str) -> None:
@@ -337,10 +332,6 @@ def _written(field: str, text: str) -> str:
     return text
 
 
-def _is_takeable(idea: Idea) -> bool:
-    return idea.proposal is not None or idea.kind in _COMMANDS
-
-
 def _number(text: str, highest: int, what: str, remedy: str) -> int:
     """Return a number from 1 to `highest`. Raises InputError."""
     if text.isdecimal() and len(text) < 9 and 0 < int(text) <= highest:
@@ -353,8 +344,8 @@ _COMMANDS: Mapping[IdeaKind, Callable[[PlainCommands, str], Awaitable[None]]] = 
     IdeaKind.KEEP: PlainCommands.keep,
     IdeaKind.DISCARD: PlainCommands.discard,
     IdeaKind.SCAN: PlainCommands.scan,
-    IdeaKind.SCAN_MISSING: PlainCommands._scan_missing,
-    IdeaKind.CHECK: PlainCommands._check,
+    IdeaKind.SCAN_MISSING: lambda self, _: self._scan(self._services.scans.scan_missing),
+    IdeaKind.CHECK: lambda self, _: self._scan(self._services.scans.check_flips),
     IdeaKind.MISTAKES: PlainCommands._look_at_mistakes,
 }
 """The command that takes a step which is no edit."""

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 _LABEL = "Next  "
 _READABLE = 40  # columns of the step for which longer keys give way to shorter ones
-_LEAST_BESIDE_KEYS = 30  # least columns of the step; for these its keys give way
-_LEAST = 20  # the same for its gain
+_LEAST = 20  # least columns of the step; for these its keys and its gain give way
 _MUTED = "$text-muted"
 
 
@@ -154,7 +153,7 @@ class NextLine(Widget, can_focus=False):
             if room - cell_len(keys) - 2 >= min(step, _READABLE):
                 return f"  {keys}"
         shortest = min(self._keys, key=cell_len, default="")
-        return f"  {shortest}" if room - cell_len(shortest) - 2 >= _LEAST_BESIDE_KEYS else ""
+        return f"  {shortest}" if room - cell_len(shortest) - 2 >= _LEAST else ""
 
     def on_click(self, event: Click) -> None:
         event.stop()

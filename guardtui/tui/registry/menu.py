@@ -61,7 +61,7 @@ def title_of(path: Path) -> str:
 def commands_of(
     targets: Mapping[str, object],
     run: Callable[[Action, object], object],
-    refusal: Callable[[Action], str],
+    refusal: Callable[[str], str],
 ) -> list[Command]:
     """Return the actions of the menu that some widget handles.
 
@@ -73,7 +73,7 @@ def commands_of(
         if menu_path(action)
     ]
     return [
-        Command(action, partial(run, action, target), refusal(action))
+        Command(action, partial(run, action, target), refusal(action.name))
         for action, target in pairs
         if target is not None
     ]

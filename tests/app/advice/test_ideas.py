@@ -17,6 +17,7 @@ import pytest
 from guardtui.advice.candidates import CandidateKind, same
 from guardtui.advice.duplicates import Duplicates
 from guardtui.advice.folds import LIKELY_FROM
+from guardtui.advice.judgement import missing_prompts
 from guardtui.advice.measured_rows import MeasuredRows
 from guardtui.advice.objective import Gain, Objective, Stopped
 from guardtui.advice.prompt_set import Survey
@@ -27,7 +28,6 @@ from guardtui.app.advice.idea_advice import label_need, label_step, mistake_step
 from guardtui.app.advice.ideas import (
     IdeaKind,
     Ideas,
-    missing_prompts,
     ranked_ideas,
     summary,
 )
@@ -544,7 +544,7 @@ async def test_where_no_edit_of_the_engine_helps_labels_are_the_step(
         assert [idea.kind for idea in guess] == [IdeaKind.EDIT] * (lows > (-0.05,))
         assert step.gain is None
         assert step.line == (
-            f"Label more prompts like these 6. With {need.labels} labels a gain under "
+            f"Label more prompts whose verdicts are unsure. With {need.labels} labels a gain under "
             f"{need.least_gain:.2f} may be chance"
         )
         assert need.least_gain - 0.01 < need.error <= need.least_gain

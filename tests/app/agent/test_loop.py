@@ -42,7 +42,7 @@ FIRST, BETTER, WORSE = (
 @pytest.fixture
 def files(tmp_path: Path) -> AgentFiles:
     subjects = ("income tax", "a tax refund", "my tax return", "bread", "dragons", "the train")
-    rows = [f"{subjects[row % 6]} {row},{str(row % 6 < 3).lower()}" for row in range(240)]
+    rows = [f"{subjects[row % 6]} {row},{str(row % 6 < 3).lower()}" for row in range(96)]
     (tmp_path / "t.csv").write_text("\n".join(["prompt,expected", *rows, ""]))
     (tmp_path / "t.yaml").write_text(TOPIC.format(FIRST))
     return AgentFiles(tmp_path / "t.yaml", tmp_path / "t.csv")
@@ -259,7 +259,7 @@ async def test_changed_prompt_file_is_read_anew(files: AgentFiles) -> None:
     files.prompts.write_text(files.prompts.read_text() + "a tax bill,true\n")
     await loop.evaluate()
     store = SessionStore(files.topic)
-    assert [len(one.evaluation.keys) for one in store.iterations()] == [240, 241]
+    assert [len(one.evaluation.keys) for one in store.iterations()] == [96, 97]
     assert await decisions_of(loop) == [(0, "keep", "agent"), (1, "undecided", "agent")]
 
 

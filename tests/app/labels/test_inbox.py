@@ -507,4 +507,4 @@ class TwoPeople(RuleBasedStateMachine):
 
 @pytest.mark.hypothesis
 def test_no_label_is_lost_in_any_order_of_the_work_of_two_people() -> None:
-    run_state_machine_as_test(TwoPeople, settings=settings(stateful_step_count=20))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(TwoPeople, settings=settings(stateful_step_count=12))  # type: ignore[no-untyped-call]

@@ -272,7 +272,10 @@ def test_bad_input_is_an_error_and_the_next_line_is_run(plain: Plain, line: str,
 def test_a_text_over_the_limit_is_measured_with_a_warning(plain: Plain) -> None:
     result = plain(f"description {'tax ' * 80}")
     assert result.code == 0
-    assert "warning: description has 319 bytes, 69 more than the 250 allowed" in result.err
+    assert (
+        "would refuse this definition: description has 319 bytes, 69 more than the 250 allowed"
+        in result.err
+    )
     assert "Edited: description +" in result.out
 
 

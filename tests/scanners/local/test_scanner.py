@@ -284,7 +284,7 @@ async def test_concurrent_scans_are_independent(eager_threads: None) -> None:
     scanner = LocalScanner("static")
     topics = [
         TOPIC.model_copy(update={"description": text, "examples": (text, "bread", "tax")[:count]})
-        for text in PROMPTS.prompts.head(40)
+        for text in PROMPTS.prompts.head(20)
         for count in (1, 3)
     ]
     result = await asyncio.gather(*(scanner.scan(topic, PROMPTS, quiet) for topic in topics))

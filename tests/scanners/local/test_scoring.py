@@ -101,7 +101,7 @@ def test_empty_topic_matches_nothing(scorer: Scorer) -> None:
 def test_adding_a_missed_prompt_always_triggers_it(scorer: Scorer) -> None:
     random = np.random.default_rng(11)
     missed = 0
-    for _ in range(120):
+    for _ in range(40):
         *head, added = random.choice(len(REQUESTS), int(random.integers(2, 7)), replace=False)
         examples = [REQUESTS[row] for row in head[1:]]
         name, description = REQUESTS[head[0]].split()[0], REQUESTS[head[0]]
@@ -109,7 +109,7 @@ def test_adding_a_missed_prompt_always_triggers_it(scorer: Scorer) -> None:
         after = scorer.z(topic_texts(name, description, [*examples, REQUESTS[added]]))
         missed += before[added] < scorer.model.threshold
         assert after[added] >= scorer.model.threshold
-    assert missed > 90
+    assert missed > 30
 
 
 def test_adding_it_triggers_from_int8_vectors_too(scorer: Scorer) -> None:

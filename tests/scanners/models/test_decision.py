@@ -282,6 +282,7 @@ assert (verdicts.triggered >= 0).all(), verdicts.errors
 """
 
 
+@pytest.mark.process
 async def test_killed_scan_repeats_no_answered_request(tmp_path: Path) -> None:
     count, slots = 60, 4
     some(tmp_path, *(f"{'a cake' if n % 2 else 'tax'} {n}" for n in range(count)))

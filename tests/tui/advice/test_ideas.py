@@ -209,7 +209,7 @@ async def test_alternatives_are_listed_and_can_be_taken(sample: Path) -> None:
             for index, idea in enumerate(steps.ranked)
             if idea.proposal is not None
         )
-        await pilot.press("ctrl+@", "i")
+        await pilot.press("ctrl+@", "full_stop")
         await until(pilot, lambda: isinstance(app.screen, IdeasPage))
         await pilot.press(*["down"] * index)
         shown = " ".join(frame(app).replace("│", " ").split())
@@ -316,11 +316,12 @@ async def test_the_step_of_labels_leads_to_its_prompts(sample: Path) -> None:
         await pilot.press("y")
         await until(pilot, lambda: settled(main))
         keys = tuple(main.state.prompts.keys[:6].tolist())
-        text = "Label more prompts like these 6. With 40 labels a gain under 0.06 may be chance"
+        text = "Label more prompts whose verdicts are unsure. With 40 labels a gain under 0.06"
+        text += " may be chance"
         step = Idea(IdeaKind.LABEL, text, detail="With 40 labels …", keys=keys)
         main.services.store.publish(replace(main.state, ideas=Ideas(main.state.topic, (step,))))
         await until(pilot, lambda: text[:40] in frame(app))
-        await pilot.press("ctrl+@", "i")
+        await pilot.press("ctrl+@", "full_stop")
         await until(pilot, lambda: isinstance(app.screen, IdeasPage))
         await until(pilot, lambda: "With 40 labels" in frame(app))
         await pilot.press("enter")

@@ -105,7 +105,7 @@ _texts = st.text(st.sampled_from("abcdefg  .é所税🧾"), max_size=260).map(st
         description=_texts,
         examples=st.lists(_texts.filter(bool), min_size=2, max_size=5).map(tuple),
     ),
-    st.lists(st.integers(40, 100), min_size=1, max_size=4),
+    st.lists(st.integers(40, 100), min_size=1, max_size=2),
 )
 async def test_any_text_is_drawn_from_its_start_after_any_resize(
     topic: Topic, widths: Sequence[int]

@@ -11,8 +11,6 @@ from guardtui.tui.editor.pane import IntentField, TopicField
 from tests.tui.editor.test_pane import BenchApp
 from tests.tui.tax_app import until
 
-pytestmark = pytest.mark.usefixtures("painted")
-
 SIZES = ((120, 40), (80, 24), (60, 20), (100, 30), (200, 60), (120, 40))
 
 WORDS = (

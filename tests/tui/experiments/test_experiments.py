@@ -103,6 +103,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_better_edit_is_shown_with_its_bound_and_kept(tmp_path: Path) -> None:
     async with Server(judged) as server, playing(tmp_path, server) as play:
         before = play.main.state.topic
+        play.main.services.ideas.pause = 0.0
         await play.planned(f"{HOSTILE}\n{BETTER}")
         plan = play.text
         assert "Test 2 edits on the guardrail" in plan
@@ -116,12 +117,13 @@ async def test_a_better_edit_is_shown_with_its_bound_and_kept(tmp_path: Path) ->
         await play.ended()
         line = "1 edit is shown to be better, by at least "
         await until(play.pilot, lambda: line in play.text)
+        await until(play.pilot, lambda: "Keep the edit shown to be better. Coverage" in play.text)
         assert "^t Test edits" in frame(play.app).splitlines()[-1]
         await play.pilot.press("ctrl+t")
         await play.comes(ExperimentPage)
+        await until(play.pilot, lambda: "Enter or k keeps it" in frame(play.app))
         page = frame(play.app)
         assert "✓ better" in page
-        assert "Enter or k keeps it" in page
         assert page.index("good questions") < page.index("click=app.quit")
         assert "\x1b" not in page
         await play.pilot.press("enter")
@@ -145,7 +147,7 @@ async def test_the_limit_of_calls_is_a_number_and_escape_sends_nothing(tmp_path:
         ideas = await play.main.services.ideas.current()
         (idea,) = [one for one in ideas.ranked if one.kind is IdeaKind.EXPERIMENT]
         assert text in idea.text
-        await play.pilot.press("ctrl+@", "i")
+        await play.pilot.press("ctrl+@", "full_stop")
         await until(play.pilot, lambda: isinstance(play.app.screen, IdeasPage))
         await play.pilot.press(*["down"] * ideas.ranked.index(idea), "enter")
         await play.comes(WordingsDialog)
@@ -172,7 +174,7 @@ async def test_an_experiment_runs_beside_the_editing_stops_and_goes_on(
         await play.hears("An experiment is under way.")
         await play.pilot.press("ctrl+t")
         await play.comes(ExperimentPage)
-        assert "p continues · x stops" in frame(play.app)
+        await until(play.pilot, lambda: "p continues · x stops" in frame(play.app))
         await play.pilot.press("x")
         await play.comes(ConfirmDialog)
         await play.pilot.press("y")

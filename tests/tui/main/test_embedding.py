@@ -109,21 +109,22 @@ async def test_an_edit_meanwhile_is_shown_on_the_part_and_then_on_all(
         assert iteration.evaluation.topic.name == "Tax advice"
 
 
-@pytest.mark.parametrize("action", ["keep", "export", *sorted(NEEDS_ALL)])
 async def test_actions_on_all_prompts_report_how_many_are_missing(
-    path: Path, held: Held, monkeypatch: pytest.MonkeyPatch, action: str
+    path: Path, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with first_shown(path, held) as (app, pilot):
         main = main_screen(app)
         messages: list[str] = []
         monkeypatch.setattr(main, "notify", lambda message, **others: messages.append(message))
-        main.perform(action)
-        await until(pilot, lambda: bool(messages))
-        assert messages == [
-            "Not yet: 40 of 60 prompts are still being embedded, and this needs all of them."
-        ]
-        assert app.screen is main
-        assert main.state.iterations == ()
+        for action in ("keep", "export", *sorted(NEEDS_ALL)):
+            main.perform(action)
+            await until(pilot, lambda: bool(messages))
+            assert messages == [
+                "Not yet: 40 of 60 prompts are still being embedded, and this needs all of them."
+            ], action
+            assert app.screen is main
+            assert main.state.iterations == ()
+            messages.clear()
 
 
 @pytest.mark.exhaustive

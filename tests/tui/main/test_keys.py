@@ -274,7 +274,7 @@ async def test_messages_lie_over_the_title_and_the_newest_replaces_the_older(
         assert "shows all)" in lines[0]
         assert "name" in lines[2]
         assert lines[-3].startswith(" engine coverage 0.")
-        await pilot.press("ctrl+@", "m")
+        await pilot.press("ctrl+@", "v", "m")
         await until(pilot, lambda: "Recent messages" in frame(app))
         for text in ("the first message", "the second message", "Title: much too long"):
             assert text in frame(app)

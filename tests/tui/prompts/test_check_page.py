@@ -34,8 +34,6 @@ MATTERS = {
     "how do i pay tax on my {} abroad": False,
 }
 
-pytestmark = pytest.mark.usefixtures("painted")
-
 
 def shown(main: MainScreen) -> list[str]:
     results = main.panes.results.results
