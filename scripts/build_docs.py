@@ -32,6 +32,7 @@ SETTINGS = PAGES / "settings.md"
 GLOSSARY = PAGES / "index.md"
 COMMANDS = PAGES / "commands.md"
 PICTURES = PAGES / "pictures"
+SAMPLE_LOG = PAGES.parent.parent / "sample_data" / "assistant-log.jsonl"
 
 EDIT = ", including freelance and rental income"
 """What the tutorial types at the end of the description."""
@@ -40,6 +41,9 @@ WRONG, SEARCHED = "inheritance before", "loopholes"
 """What the tutorial looks for: a prompt to correct, and one that makes a bad example."""
 
 _SIZE = (120, 40)
+_PATIENCE = 120
+"""Seconds for chromium to draw one page."""
+
 _CLOCK = "2026-01-05T09:00:00+00:00"
 
 HELP_PAGES = {
@@ -262,6 +266,7 @@ async def walk(camera: Camera) -> None:
     await camera.press("w")
     await camera.take("why")
     await camera.press("enter")
+    await camera.take("preview")
     await camera.press("enter")
     await camera.press("f2")
     await camera.press("escape", "7")
@@ -281,8 +286,29 @@ async def walk(camera: Camera) -> None:
     await camera.press("escape")
 
 
-async def draw(folder: Path, way: Callable[[Camera], Awaitable[None]] = walk) -> None:
-    """Run the app on a copy of the sample and write the pictures to `folder`."""
+async def label(camera: Camera) -> None:
+    """The prompts of a log, which wait for labels."""
+    await camera.press("f5", "l")
+    await camera.take("labels")
+
+
+async def widen(camera: Camera) -> None:
+    """An edit, in a window that has room for all panes."""
+    await camera.press("tab", typed=EDIT)
+    await camera.take("wide")
+
+
+async def draw(
+    folder: Path,
+    way: Callable[[Camera], Awaitable[None]] = walk,
+    *,
+    size: tuple[int, int] = _SIZE,
+    log: Path | None = None,
+) -> None:
+    """Run the app on a copy of the sample and write the pictures to `folder`.
+
+    The prompts of `log` wait for labels.
+    """
     from guardtui.scanners.local.scanner import LocalScanner
     from guardtui.session.topic_places import scratch_sample
     from guardtui.session.workspace import Workspace
@@ -290,10 +316,14 @@ async def draw(folder: Path, way: Callable[[Camera], Awaitable[None]] = walk) ->
     from guardtui.tui.editor.pane import TopicField
     from guardtui.tui.main.screen import MainScreen
 
-    app = GuardtuiApp.of(Workspace.open(*scratch_sample()), LocalScanner())
+    topic, prompts = scratch_sample()
+    if log is not None:
+        add = (sys.executable, "-m", "guardtui", "inbox", "add", topic, log)
+        subprocess.run(add, check=True, stdout=subprocess.DEVNULL)
+    app = GuardtuiApp.of(Workspace.open(topic, prompts), LocalScanner())
     app.animation_level = "none"
     with patch("guardtui.session.workspace.now", lambda: _CLOCK):
-        async with app.run_test(size=_SIZE) as pilot:
+        async with app.run_test(size=size) as pilot:
             main = app.screen_stack[0]
             assert isinstance(main, MainScreen)
             for field in main.query(TopicField):
@@ -315,9 +345,15 @@ def photograph_report(folder: Path) -> None:
     topic.write_text(text.replace("a tax bill", f"a tax bill{EDIT}"), "utf-8")
     page = folder / "report.html"
     subprocess.run((*evaluate, "--baseline", "last", "-o", page), check=True)
-    browser = ("chromium", "--headless", "--no-sandbox", "--hide-scrollbars")
+    browser = ("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
     picture = (f"--screenshot={folder / 'report.png'}", "--window-size=1100,760")
-    subprocess.run((*browser, *picture, page.as_uri()), check=True, stderr=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory() as profile:
+        # A profile of its own: chromium waits for another one that uses the same.
+        call = (*browser, f"--user-data-dir={profile}", *picture, page.as_uri())
+        try:
+            subprocess.run(call, check=True, stderr=subprocess.DEVNULL, timeout=_PATIENCE)
+        except subprocess.TimeoutExpired:
+            sys.exit(f"chromium has not drawn {page} within {_PATIENCE} seconds; try again")
     page.unlink()
 
 
@@ -328,6 +364,8 @@ def build_pictures() -> None:
         made = Path(folder) / "pictures"
         made.mkdir()
         asyncio.run(draw(made))
+        asyncio.run(draw(made, label, size=(80, 24), log=SAMPLE_LOG))
+        asyncio.run(draw(made, widen, size=(200, 60)))
         photograph_report(made)
         shutil.rmtree(PICTURES, ignore_errors=True)
         shutil.copytree(made, PICTURES)
