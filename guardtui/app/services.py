@@ -128,6 +128,7 @@ class Services:
             self.scans,
             self.connections,
             self.deployment.restore,
+            self.measured,
         )
         self.experiments = Experiments(
             context,
