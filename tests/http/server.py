@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -202,7 +203,7 @@ class Server:
 
 
 def _takes_a_request(script: Callable[..., Any]) -> bool:
-    return script.__code__.co_argcount == 1
+    return len(inspect.signature(script).parameters) == 1
 
 
 async def _read(reader: asyncio.StreamReader) -> Received:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -29,7 +30,7 @@ from guardtui.tui.kit.dialogs import AnswersDialog, ConfirmDialog
 from guardtui.tui.main.screen import MainScreen
 from tests.app.bench import TAX, written
 from tests.app.cloud import NO_FILE
-from tests.http.server import Received, Server, Step
+from tests.http.server import Answer, Received, Server, Step
 from tests.scanners.models.judges import asked, said
 from tests.tui.tax_app import frame, ready, until
 
@@ -44,6 +45,26 @@ def judged(request: Received) -> Step:
     missed = int(prompt.split(" in ")[1].split()[0]) % 2 == 0 and not good
     belongs = any(thing in prompt for thing in TAX) and not missed
     return said(f"ANSWER: {'yes' if belongs else 'no'}", delay=0.001)
+
+
+class HeldJudge:
+    """Answers as `judged`, but holds all answers after the first ones back until it goes on."""
+
+    def __init__(self, answers: int = 30) -> None:
+        self._left, self.goes_on = answers, asyncio.Event()
+
+    def __call__(self, request: Received) -> Step:
+        self._left -= 1
+        step = judged(request)
+        if self._left >= 0 or self.goes_on.is_set():
+            return step
+
+        async def later(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await self.goes_on.wait()
+            assert isinstance(step, Answer)
+            writer.write(step.encode())
+
+        return later
 
 
 class Play:
@@ -158,13 +179,15 @@ async def test_the_limit_of_calls_is_a_number_and_escape_sends_nothing(tmp_path:
 async def test_an_experiment_runs_beside_the_editing_stops_and_goes_on(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
-    async with Server(judged) as server, playing(tmp_path, server, size) as play:
+    judge = HeldJudge()
+    async with Server(judge) as server, playing(tmp_path, server, size) as play:
         experiments, before = play.main.services.experiments, play.main.state.topic
         await play.planned()
         await play.pilot.press("g")
         await until(play.pilot, lambda: len(server.received) > 20)
         await play.pilot.press("alt+p")
         await until(play.pilot, lambda: "⏸ paused" in play.text)
+        judge.goes_on.set()
         assert "Stop" in frame(play.app).splitlines()[-1]
         edited = before.model_copy(update={"description": "Edited"})
         play.main.services.editing.type(edited)
@@ -196,12 +219,14 @@ async def test_an_experiment_runs_beside_the_editing_stops_and_goes_on(
 
 
 async def test_an_unfinished_experiment_is_named_at_opening(tmp_path: Path) -> None:
-    async with Server(judged) as server:
+    judge = HeldJudge()
+    async with Server(judge) as server:
         async with playing(tmp_path, server) as play:
             await play.planned()
             await play.pilot.press("g")
             await until(play.pilot, lambda: len(server.received) > 20)
             play.main.action_quit()
+            judge.goes_on.set()
             await until(play.pilot, lambda: play.app.return_code is not None)
         async with playing(tmp_path, server) as play:
             await play.hears("is unfinished: ")

@@ -138,14 +138,14 @@ async def test_dialogs_move_too_and_keep_the_letters_they_use() -> None:
 
 
 async def test_author_chooses_other_keys_for_moving() -> None:
-    app = ListApp(Config(file={"keys": {"lists.move_in_list('down')": "n"}}))
+    app = ListApp(Config(file={"keys": {"lists.move_in_list('down')": "semicolon"}}))
     async with app.run_test(size=(40, 40)) as pilot:
         app.table.focus()
-        await pilot.press("n", "j", "n")
+        await pilot.press("semicolon", "j", "semicolon")
         assert app.table.cursor_row_id == 2
         await app.push_screen(Dialog())
         app.screen.query_one(OptionList).focus()
-        await pilot.press("n", "j")
+        await pilot.press("semicolon", "j")
         assert app.screen.query_one(OptionList).highlighted == 1
 
 
