@@ -152,7 +152,7 @@ class MetricsFeature:
             evaluation,
             self._services.judgement(state, evaluation),
             baseline=number,
-            history=[iteration.evaluation.metrics.coverage for iteration in session.comparable],
+            history=[iteration.evaluation.rate("coverage") for iteration in session.comparable],
             best=None if best is None else best.number,
             best_coverage=session.best_coverage,
             best_recorded=None if best is None else best.evaluation.metrics.coverage,
