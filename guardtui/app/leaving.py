@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from guardtui.app.shown_rates import shown_mistakes, shown_rates
 from guardtui.app.state import AppState
 from guardtui.domain.errors import GuardtuiError
-from guardtui.domain.figures import bracketed, count_text, rate_text
+from guardtui.domain.figures import bracketed, count_text
 from guardtui.domain.guardrail import badge
 from guardtui.domain.metrics import missing_counts
 from guardtui.domain.text import display_text
@@ -51,13 +52,14 @@ def exit_report(workspace: Workspace, state: AppState) -> str:
     lines = [files_text(workspace)]
     evaluation = state.evaluation
     if evaluation is not None and evaluation.topic == state.topic:
-        metrics = evaluation.metrics
-        intervals = evaluation.intervals
+        metrics, rates = evaluation.metrics, shown_rates(state, evaluation)
         shown = []
         for title, name in _RATES:
-            rate = rate_text(getattr(metrics, name))
-            shown.append(f"{title} {rate} {bracketed(intervals[name])}".rstrip())
-        shown.append(f"FP {metrics.fp}  FN {metrics.fn}  {missing_counts(metrics)}")
+            rate = rates[name]
+            shown.append(f"{title} {rate.text} {bracketed(rate.interval, rate.note)}".rstrip())
+        missed, stopped = shown_mistakes(state, evaluation)
+        about = "≈" if state.forecast is not None else ""
+        shown.append(f"FP {about}{stopped}  FN {about}{missed}  {missing_counts(metrics)}")
         if evaluation.is_of_a_part:
             shown.append(f"(partial: {metrics.total} of {metrics.prompts} prompts)")
         lines.append(f"{badge(evaluation.settings)} {'  '.join(shown)}")

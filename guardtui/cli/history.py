@@ -297,18 +297,16 @@ def _prompts_name(iteration: Iteration, current: PromptSet | None) -> str:
 def _cells(iteration: Iteration, best: Container[int], baselines: Container[int]) -> list[str]:
     from guardtui.domain.figures import interval_text, rate_text
     from guardtui.domain.guardrail import guardrail_text
-    from guardtui.domain.statistics import rate_intervals
 
     evaluation, number = iteration.evaluation, iteration.number
-    metrics, fitted = evaluation.metrics, evaluation.settings.has_fitted_threshold
     return [
         str(number),
         "★" * (number in best) + "◆" * (number in baselines),
         iteration.decision.value,
-        rate_text(metrics.coverage),
-        interval_text(rate_intervals(metrics, fitted=fitted)["coverage"]),
-        rate_text(metrics.true_positive_rate),
-        rate_text(metrics.true_negative_rate),
+        rate_text(evaluation.rate("coverage")),
+        evaluation.answered_text or interval_text(evaluation.coverage_interval),
+        rate_text(evaluation.rate("true_positive_rate")),
+        rate_text(evaluation.rate("true_negative_rate")),
         iteration.by.value,
         iteration.created,
         guardrail_text(evaluation.settings),

@@ -48,9 +48,8 @@ class RateEstimate:
 
     @property
     def text(self) -> str:
-        """The figure with its interval: `0.872 (0.812 to 0.921 if scanned), ±0.055`."""
-        bounds = f"{self.low:.3f} to {self.high:.3f} if scanned"
-        return f"{self.value:.3f} ({bounds}), ±{self.half_width:.3f}"
+        """The figure with its interval: `≈0.872 (0.812 to 0.921 if scanned)`."""
+        return f"≈{self.value:.3f} ({self.low:.3f} to {self.high:.3f} if scanned)"
 
 
 @dataclass(frozen=True, slots=True)

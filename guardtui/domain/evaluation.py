@@ -79,6 +79,25 @@ class Evaluation:
         """95 % intervals of coverage (for new prompts), TPR and TNR, by name in `Metrics`."""
         return rate_intervals(self.metrics, fitted=self.settings.has_fitted_threshold)
 
+    def rate(self, name: str) -> float | None:
+        """Return a rate of all prompts by its name in `Metrics`; None while prompts are open.
+
+        Those asked so far may be chosen, such as the likely changes: their rate is another one.
+        """
+        value: float | None = None if self.metrics.open else getattr(self.metrics, name)
+        return value
+
+    @property
+    def coverage_interval(self) -> Interval | None:
+        """The 95 % interval of the `rate` of coverage."""
+        return None if self.metrics.open else self.intervals["coverage"]
+
+    @property
+    def answered_text(self) -> str:
+        """How many prompts have a verdict, `50 of 198 answered`; "" if none is open."""
+        metrics = self.metrics
+        return f"{metrics.total:,} of {metrics.prompts:,} answered" if metrics.open else ""
+
     @property
     def is_of_a_part(self) -> bool:
         """Return whether it covers a random sample only: other prompts are not embedded yet.

@@ -45,7 +45,7 @@ def interval_text(interval: Interval | None, decimals: int = 3) -> str:
 
 def bracketed(interval: Interval | None, about: str = ON_NEW_PROMPTS) -> str:
     """Return an interval with what it is about, `(0.69 to 0.83 on new prompts)`, or ""."""
-    return f"({interval_text(interval, 2)} {about})" if interval is not None else ""
+    return f"({f'{interval_text(interval, 2)} {about}'.rstrip()})" if interval is not None else ""
 
 
 def duration_text(seconds: float) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from guardtui.domain.statistics import Interval, rate_intervals
+from guardtui.domain.statistics import Interval
 from guardtui.domain.topic import Topic
 from guardtui.reports.json_data import MeasuredGuardrail, Rate
 from guardtui.session.experiments import ExperimentRecord
@@ -22,6 +22,7 @@ KIND = "history"
 class HistoryEntry:
     """An iteration; `interval` is the 95 % interval of its coverage.
 
+    An incomplete scan has no rates: the prompts that it asked may be chosen.
     `best` and `baseline` are among the iterations of its guardrail; `prompt_set` is the fingerprint
     of its prompts and labels.
     """
@@ -44,15 +45,14 @@ class HistoryEntry:
     def of(cls, iteration: Iteration, *, best: bool, baseline: bool) -> HistoryEntry:
         """Return the entry of an iteration."""
         evaluation = iteration.evaluation
-        metrics, fitted = evaluation.metrics, evaluation.settings.has_fitted_threshold
         return cls(
             number=iteration.number,
             decision=iteration.decision,
             guardrail=evaluation.settings,
-            coverage=metrics.coverage,
-            tpr=metrics.true_positive_rate,
-            tnr=metrics.true_negative_rate,
-            interval=rate_intervals(metrics, fitted=fitted)["coverage"],
+            coverage=evaluation.rate("coverage"),
+            tpr=evaluation.rate("true_positive_rate"),
+            tnr=evaluation.rate("true_negative_rate"),
+            interval=evaluation.coverage_interval,
             definition=evaluation.topic,
             recorded_at=iteration.created,
             by=iteration.by,

@@ -310,13 +310,8 @@ def _history(report: ReportInput) -> Iterator[Block]:
     rows: list[tuple[Phrase, ...]] = []
     entries = recorded_history(report.iterations)[-LIMIT:]
     for iteration, entry in zip(list(report.iterations)[-LIMIT:], entries, strict=True):
-        metrics = iteration.evaluation.metrics
-        rates = (
-            metrics.coverage,
-            metrics.true_positive_rate,
-            metrics.true_negative_rate,
-            metrics.f1,
-        )
+        names = ("coverage", "true_positive_rate", "true_negative_rate", "f1")
+        rates = map(iteration.evaluation.rate, names)
         rows.append(
             (
                 str(iteration.number),

@@ -83,11 +83,18 @@ class HistoryEntry:
 
     @property
     def what_changed(self) -> str:
-        """The changed words, made inert, with the entry it branched off from."""
+        """The changed words, made inert, with the entry it branched off from.
+
+        Of an incomplete scan, which has no rates, how many prompts are answered comes first.
+        """
+        answered = "" if self.iteration is None else self.iteration.evaluation.answered_text
         if self.came_from is None:
-            return "first"
-        changes = ", ".join(edit_names(self.came_from.topic, self.topic)) or "unchanged"
-        return f"from {self.came_from.name}: {changes}" if self.branched else changes
+            changes = "first"
+        else:
+            changes = ", ".join(edit_names(self.came_from.topic, self.topic)) or "unchanged"
+            if self.branched:
+                changes = f"from {self.came_from.name}: {changes}"
+        return " · ".join(filter(None, (answered, changes)))
 
 
 # --- entries ------------------------------------------------------------------------------
@@ -206,9 +213,9 @@ def _recorded(iteration: Iteration) -> HistoryEntry:
         created=iteration.created,
         settings=evaluation.settings,
         prompt_set=evaluation.prompt_set,
-        coverage=evaluation.metrics.coverage,
-        true_positive_rate=evaluation.metrics.true_positive_rate,
-        true_negative_rate=evaluation.metrics.true_negative_rate,
+        coverage=evaluation.rate("coverage"),
+        true_positive_rate=evaluation.rate("true_positive_rate"),
+        true_negative_rate=evaluation.rate("true_negative_rate"),
         decision=iteration.decision,
         topic=evaluation.topic,
         iteration=iteration,

@@ -216,7 +216,7 @@ class Session:
         """The kept iteration with the highest coverage, the earliest of equal ones.
 
         For iterations on different prompts, each is compared with the best one before it, on the
-        current prompts that both have.
+        current prompts that both have; of equal ones there, the one with more of them is the best.
         """
         return self._find_best().iteration
 
@@ -251,7 +251,7 @@ class Session:
             if shown is not None:
                 evaluation = judged_with(evaluation, shown, ground.keys, ground.expected, alignment)
             codes = codes_for(evaluation, ground.keys, ground.expected, alignment)
-            if best_codes is None or _exceeds(codes, best_codes):
+            if best_codes is None or _exceeds(codes, best_codes) or _equals(codes, best_codes):
                 best, best_codes = iteration, codes
         coverage = None
         if best_codes is not None:
@@ -382,6 +382,14 @@ class Session:
         """Make the best definition the current one; returns False if it already is."""
         best = self.best
         return self.edit(best.evaluation.topic) if best else False
+
+
+def _equals(codes: NDArray[np.int8], best_codes: NDArray[np.int8]) -> bool:
+    """Return whether coverage is the same on the prompts of both, and more have a verdict."""
+    shared = (codes != ABSENT) & (best_codes != ABSENT)
+    count, best_count = (int(np.count_nonzero(each != ABSENT)) for each in (codes, best_codes))
+    new, old = (metrics_of(each[shared]).coverage for each in (codes, best_codes))
+    return count > best_count and new is not None and new == old
 
 
 def _exceeds(codes: NDArray[np.int8], best_codes: NDArray[np.int8]) -> bool:

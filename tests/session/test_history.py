@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.topic import Topic
+from guardtui.domain.verdicts import Triggered
+from guardtui.reports.history import History
 from guardtui.session.history import (
     Figures,
     HistoryEntry,
@@ -111,3 +113,21 @@ def test_rates_are_compared_only_where_they_are_measured_alike() -> None:
     assert "prompts or labels" in incomparable(entry(ENGINE), entry(ENGINE, "other"))
     assert "guardrails" in incomparable(entry(ENGINE), entry(airs))
     assert "thresholds" in incomparable(entry(ENGINE), entry(replace(ENGINE, threshold=0.4)))
+
+
+def test_an_incomplete_scan_has_no_rate_but_says_how_much_is_answered() -> None:
+    session = Session(TOPIC)
+    record(session, 7, Decision.KEEP)
+    iteration = session.iterations[0]
+    evaluation = iteration.evaluation
+    verdicts, count = evaluation.verdicts, len(evaluation.keys)
+    triggered = verdicts.triggered.copy()
+    triggered[4:] = Triggered.NOT_ASKED
+    part = replace(evaluation, verdicts=replace(verdicts, triggered=triggered))
+    session.iterations[0] = replace(iteration, evaluation=part)
+    entry = recorded_history(session.iterations)[0]
+    assert part.metrics.coverage is not None or part.metrics.true_positive_rate is not None
+    assert (entry.coverage, entry.true_positive_rate, entry.true_negative_rate) == (None,) * 3
+    assert entry.what_changed == f"4 of {count} answered · first"
+    listed = History.of(session.iterations, session).iterations[0]
+    assert (listed.coverage, listed.tpr, listed.tnr, listed.interval) == (None,) * 4

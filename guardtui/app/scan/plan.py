@@ -109,8 +109,12 @@ class ScanCost:
 
     def text(self, prompts: int, known: int) -> str:
         """Return the cost of a scan of so many prompts, of which `known` are cached, in words."""
-        calls = self.calls(prompts, known)
-        words = f"{count_text(prompts, 'prompt')}: {known} known, {count_text(calls, 'call')}"
+        calls = self.calls_text(self.calls(prompts, known))
+        return f"{count_text(prompts, 'prompt')}: {known} known, {calls}"
+
+    def calls_text(self, calls: int) -> str:
+        """Return what so many calls cost, in words."""
+        words = count_text(calls, "call")
         if self.expense is not None and self.expense.models > 1:
             words += f" to each of {self.expense.models} models"
         if calls and self.rate:
@@ -227,17 +231,15 @@ class FlipPlan(Question[ScanChoice]):
         """What coverage is expected, and what is scanned until it is known; before the goal."""
         return (
             f"Coverage is expected at {self.coverage.text}, from "
-            f"{count_text(self.scans, 'scan')}. Prompts in doubt are scanned until it is within"
+            f"{count_text(self.scans, 'scan')}. Prompts in doubt are scanned until the interval "
+            "is as narrow as"
         )
 
     def cost(self, calls: int) -> str:
         """Return the cost with at most so many calls."""
-        cost = self.scan.cost
-        words = f"In doubt: {cost.text(self.doubtful, self.known)}."
-        most = min(calls, self.calls)
-        if cost.expense is not None and 0 < most < self.calls:
-            words += f" At most {count_text(most, 'call')}: {cost.expense.text(most)}."
-        return words
+        most = self.scan.cost.calls_text(min(calls, self.calls))
+        doubtful = count_text(self.doubtful, "prompt")
+        return f"{doubtful} in doubt, {self.known} of them known: at most {most}."
 
 
 # --- checks of likely changes ------------------------------------------------------------------

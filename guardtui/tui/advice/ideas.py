@@ -176,7 +176,7 @@ def notes_of(ideas: Ideas) -> list[str]:
         f"{CONFIDENCE:.0%}; where they do not confirm it, it is called a guess."
     )
     return [
-        f"The engine tried {count_text(result.measured, 'definition')} on {result.rows.source} "
+        f"The engine tried {result.tried} on {result.rows.source} "
         f"({result.before.total}){_ENDED[result.ended]}."
         f"{gain if any(idea.proposal for idea in ideas.ranked) else ''}",
         *result.rows.notes,

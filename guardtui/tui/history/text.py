@@ -173,7 +173,7 @@ def _columns(width: int) -> list[_Column]:
 def _interval(entry: HistoryEntry) -> str:
     if entry.iteration is None:
         return ""
-    return interval_text(entry.iteration.evaluation.intervals["coverage"], 2)
+    return interval_text(entry.iteration.evaluation.coverage_interval, 2)
 
 
 def history_marks(session: Session) -> dict[str, list[str]]:
@@ -245,14 +245,15 @@ def comparison_text(
 ) -> Text:
     """Return two entries: rates, significance of the difference, definitions, changed rows."""
     text = Text()
-    _rates(text, before, after, comparison)
+    reason = incomparable(before, after)
+    _rates(text, before, after, comparison, comparable=not reason)
     if comparison is None:
         text.append(
             "\nA definition measured while editing has no verdicts: it is not known which prompts\n"
             "changed, nor whether the difference could be chance.\n",
             "$text-warning",
         )
-        if reason := incomparable(before, after):
+        if reason:
             text.append(f"⚠ The rates cannot be compared: {reason}.\n", "$text-warning")
     else:
         text.append(f"\n{capitalized(comparison.describe(before.title))}\n", "bold")
@@ -274,18 +275,23 @@ def comparison_text(
 
 
 def _rates(
-    text: Text, before: HistoryEntry, after: HistoryEntry, comparison: Comparison | None
+    text: Text,
+    before: HistoryEntry,
+    after: HistoryEntry,
+    comparison: Comparison | None,
+    *,
+    comparable: bool,
 ) -> None:
     text.append(f"{'':<10}{before.name:<7}{after.name:<7}change\n", "$text-muted")
     recorded = comparison is not None and before.iteration and after.iteration
     for name in RATES if recorded else CHANGES:
         then, now = _rate(before, name), _rate(after, name)
-        if comparison is not None:
+        change = interval = None
+        if comparison is not None and not comparison.open:
             change = comparison.deltas[name]
             interval = comparison.significance.intervals.get(name)
-        else:
-            change = None if then is None or now is None else now - then
-            interval = None
+        elif comparison is None and comparable and then is not None and now is not None:
+            change = now - then
         sign, style = delta(change, "same")
         text.append(f"{_TITLES[name]:<10}{rate_text(then):<7}{rate_text(now):<7}")
         text.append(f"{sign:<9}", style)
@@ -297,9 +303,8 @@ def _rates(
 
 def _rate(entry: HistoryEntry, name: str) -> float | None:
     if entry.iteration is not None:
-        value: float | None = getattr(entry.iteration.evaluation.metrics, name)
-    else:
-        value = getattr(entry, name)
+        return entry.iteration.evaluation.rate(name)
+    value: float | None = getattr(entry, name)
     return value
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from guardtui.app.shown_rates import ShownRate, shown_mistakes, shown_rates
 from guardtui.domain.figures import (
     bracketed,
     change_interval_text,
@@ -22,11 +23,9 @@ from guardtui.domain.topic import Intent
 from guardtui.session.session import PLATEAU, PLATEAU_ADVICE
 from guardtui.tui.metrics.pane import (
     Dashboard,
-    ShownRate,
     baseline_text,
     change_of,
     changes_text,
-    shown_rates,
     sparkline,
     weight,
 )
@@ -68,13 +67,13 @@ def _warnings(shown: Dashboard) -> Iterator[Text]:
 
 
 def _figures(shown: Dashboard) -> Iterator[Text]:
-    for name, rate in shown_rates(shown).items():
+    for name, rate in shown_rates(shown.state, shown.evaluation).items():
         yield _rate(shown, name, rate)
         if name == "coverage" and (separation := shown.evaluation.separation) is not None:
             change = shown.state.comparison.separation if shown.state.comparison else None
-            about = shown.evaluation.is_of_a_part
             moved = None if change is None else change.value
-            area = ShownRate(separation.area, about, moved, separation.interval)
+            part = shown.evaluation.is_of_a_part
+            area = ShownRate(separation.area, part, moved, separation.interval)
             yield _rate(shown, "separation", area)
     for figure in shown.state.figures or ():
         line = Text(f"{display_start(figure.name, _NAME_CHARACTERS):<11} ")
@@ -85,11 +84,16 @@ def _figures(shown: Dashboard) -> Iterator[Text]:
         yield line
     if shown.state.figures is None:
         yield Text("own metrics …", "$text-muted")
-    metrics = shown.evaluation.metrics
-    yield Text(
-        f"TP {metrics.tp}  FN {metrics.fn}  FP {metrics.fp}  TN {metrics.tn}  "
-        f"{missing_counts(metrics)}"
-    )
+    metrics, about = shown.evaluation.metrics, "≈" if shown.state.forecast is not None else ""
+    missed, stopped = shown_mistakes(shown.state, shown.evaluation)
+    counts = {
+        "TP": metrics.tp + metrics.fn - missed,
+        "FN": missed,
+        "FP": stopped,
+        "TN": metrics.tn + metrics.fp - stopped,
+    }
+    shown_counts = "  ".join(f"{name} {about}{count}" for name, count in counts.items())
+    yield Text(f"{shown_counts}  {missing_counts(metrics)}")
 
 
 def _rate(shown: Dashboard, name: str, rate: ShownRate) -> Text:

@@ -12,12 +12,16 @@ from textual.containers import VerticalScroll
 from textual.reactive import reactive
 
 from guardtui.advice.judgement import LIKELY, Judgement, Worth
-from guardtui.domain.figures import ON_NEW_PROMPTS, bracketed, change_text, rate_text
+from guardtui.app.shown_rates import (
+    ShownRate,
+    expected_changes,
+    shown_mistakes,
+    shown_rates,
+)
+from guardtui.domain.figures import bracketed, change_text, rate_text
 from guardtui.domain.guardrail import AIRS, ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES
 from guardtui.domain.operating_point import LABELS_AT_LEAST
-from guardtui.domain.prompts import chosen_caution
-from guardtui.domain.statistics import Interval
 from guardtui.tui.kit.inert import Static
 from guardtui.tui.kit.styled_text import themed
 from guardtui.tui.registry.actions import METRICS, bindings
@@ -25,7 +29,6 @@ from guardtui.tui.registry.actions import METRICS, bindings
 if TYPE_CHECKING:
     from guardtui.app.state import AppState
     from guardtui.domain.comparison import Comparison
-    from guardtui.domain.estimates import RateEstimate
     from guardtui.domain.evaluation import Evaluation
     from guardtui.domain.guardrail import ScannerSettings
 
@@ -151,67 +154,6 @@ class MetricsPane(VerticalScroll):
 # --- the rates ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRate:
-    """A rate as it is shown: `about` if it is an estimate, `note` says what of."""
-
-    value: float | None
-    about: bool = False
-    change: float | None = None
-    interval: Interval | None = None
-    note: str = ""
-
-    @property
-    def text(self) -> str:
-        """The rate with "≈" if it is an estimate, or `n/a`."""
-        return f"{'≈' if self.about and self.value is not None else ''}{rate_text(self.value)}"
-
-
-def shown_rates(shown: Dashboard) -> Mapping[str, ShownRate]:
-    """Return the shown rates by their names in `Metrics`.
-
-    Those of a forecast, the estimates of an incomplete scan, or those of all verdicts.
-    """
-    forecast, partial, metrics = shown.state.forecast, shown.state.partial, shown.evaluation.metrics
-    rates = {}
-    if forecast is not None:
-        for name, expected in forecast.rates.by_name.items():
-            change = None
-            if name == "coverage" and expected is not None and forecast.before is not None:
-                change = expected.value - forecast.before
-            rates[name] = _estimated(expected, "if scanned", change)
-        return rates
-    comparison, intervals = shown.state.comparison, shown.evaluation.intervals
-    estimates = {} if partial is None or partial.estimate is None else partial.estimate.rates
-    for name in RATE_TITLES:
-        value: float | None = getattr(metrics, name)
-        if partial is None or partial.sampled:
-            change = None if comparison is None else comparison.deltas[name]
-            note = "" if name != "coverage" else ON_NEW_PROMPTS
-            if note and chosen_caution(shown.state.prompts):
-                note = "on such prompts"
-            interval = intervals.get(name)
-            about = shown.evaluation.is_of_a_part
-            rates[name] = ShownRate(value, about, change, interval, note if interval else "")
-            continue
-        done, total = partial.answered.get(name, (0, 0))
-        expected = None if total and not done else estimates.get(name)
-        if expected is not None:  # without any verdict it would be that of a forecast alone
-            rates[name] = _estimated(expected, f"of all {metrics.prompts}")
-        elif (bounds := partial.bounds.get(name)) is not None and not total:
-            limits = Interval(bounds.low, bounds.high)
-            rates[name] = ShownRate(value, interval=limits, note="possible")
-        else:
-            rates[name] = ShownRate(value)
-    return rates
-
-
-def _estimated(rate: RateEstimate | None, note: str, change: float | None = None) -> ShownRate:
-    if rate is None:
-        return ShownRate(None)
-    return ShownRate(rate.value, True, change, Interval(rate.low, rate.high), note)
-
-
 def weight(shown: Dashboard, name: str) -> str:
     """Return the style of a rate: bold if its classes have enough prompts."""
     metrics = shown.evaluation.metrics
@@ -227,7 +169,7 @@ def pane_text(shown: Dashboard | None, width: int) -> Text:
     """Return the text of the pane for so many cells; before the first evaluation, a hint."""
     if shown is None:
         return Text(_NOTHING_YET, "$text-muted")
-    rates = shown_rates(shown)
+    rates = shown_rates(shown.state, shown.evaluation)
     lines = (
         _coverage(shown, rates["coverage"]),
         _sides(shown, rates),
@@ -286,7 +228,8 @@ def _mistakes(shown: Dashboard) -> Text:
     """Return the counts of the wrong verdicts, of the missing ones, and a doubt about labels."""
     metrics = shown.evaluation.metrics
     about = "≈" if shown.state.forecast is not None else ""
-    line = Text(f"{about}{metrics.fn} missed · {about}{metrics.fp} wrongly stopped")
+    missed, stopped = shown_mistakes(shown.state, shown.evaluation)
+    line = Text(f"{about}{missed} missed · {about}{stopped} wrongly stopped")
     if metrics.open:
         line.append(" so far")
     for count, what in ((metrics.open, "open"), (metrics.errors, "failed")):
@@ -329,10 +272,13 @@ def _changes(shown: Dashboard, width: int) -> Text:
 
 def counts_text(shown: Dashboard, comparison: Comparison) -> Text:
     """Return how many prompts a comparison has as fixed and as broken."""
-    fixed, broken = comparison.fixes, comparison.regressions
-    line = Text("likely " if shown.state.forecast is not None else "")
-    line.append(f"{fixed} fixed", "$text-success" if fixed else "$text-muted").append(" · ")
-    return line.append(f"{broken} broke", "$text-error" if broken else "$text-muted")
+    fixed, broken, about = comparison.fixes, comparison.regressions, ""
+    if (forecast := shown.state.forecast) is not None:
+        fixed, broken = expected_changes(comparison, shown.evaluation, forecast)
+        about = "≈"
+    line = Text(f"{about}{fixed} fixed", "$text-success" if fixed else "$text-muted")
+    line.append(" · ")
+    return line.append(f"{about}{broken} broke", "$text-error" if broken else "$text-muted")
 
 
 def _history(shown: Dashboard, width: int) -> Text:
@@ -367,7 +313,8 @@ def summary(shown: Dashboard, width: int) -> Text:
 
     The line has whole figures only: what does not fit into `width` cells is left out.
     """
-    rates, comparison = shown_rates(shown), shown.state.comparison
+    comparison = shown.state.comparison
+    rates = shown_rates(shown.state, shown.evaluation)
     line = Text().append(f"{badge(shown.evaluation.settings)} ", "$text-muted")
     line.append_text(coverage_text(shown, rates["coverage"]))
     further = [

@@ -97,7 +97,7 @@ async def test_a_plan_of_a_scan_is_told_before_anything_is_sent(
     )
     await ask(FLIPS)
     told = capfd.readouterr().out
-    assert "until it is within ±0.02, with at most 50 calls.\nIn doubt: 9 prompts: 1 known" in told
+    assert "until the interval is as narrow as ±0.02, with at most 50 calls.\n9 prompts in" in told
 
 
 async def test_a_question_of_the_screen_alone_is_dismissed(ask: Ask) -> None:

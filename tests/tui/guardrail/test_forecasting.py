@@ -69,7 +69,7 @@ async def test_an_edit_after_a_scan_shows_a_forecast(
         # Names of a profile are shown as they are written, and no escape reaches the terminal.
         assert "Metrics · forecast of AIRS [b]prod[/INST]␛" in drawn
         assert "if scanned" in drawn
-        assert re.search(r"likely \d+ fixed · \d+ broke", drawn)
+        assert re.search(r"≈\d+ fixed · ≈\d+ broke", drawn)
         assert re.search(r"a scan of \d+ prompts? decides", drawn)
         shown_figures = main.panes.metrics.dashboard
         assert shown_figures is not None

@@ -64,10 +64,10 @@ async def test_it_shows_the_goal_the_cost_and_the_forecast() -> None:
     _, shown = await asked(FlipDialog(paid), size=(120, 40))
     words = " ".join(shown.replace("│", " ").split())
     assert "+ topic Tax advice is created" in words
-    expected = "Coverage is expected at 0.872 (0.812 to 0.921 if scanned), ±0.054, from 3 scans"
+    expected = "Coverage is expected at ≈0.872 (0.812 to 0.921 if scanned), from 3 scans"
     assert expected in words
-    assert "80 calls, about 16 s; about 36,000 tokens, cost about 0.08." in words
-    assert "At most 50 calls: about 22,500 tokens, cost about 0.05." in words
+    assert "known: at most 50 calls, about 10 s; about 22,500 tokens, cost about 0.05." in words
+    assert "80 calls" not in words
     assert "estimated from earlier calls" in words
     _, shown = await asked(FlipDialog(FLIPS))
     assert "cost about" not in shown
@@ -92,7 +92,7 @@ def test_the_line_shows_calls_and_interval_of_a_check() -> None:
 def test_an_ended_check_shows_its_reason() -> None:
     status = CheckedCoverage(COVERAGE, 0.02, 1, 50, EndReason.NO_DOUBT)
     assert status.text == (
-        "coverage expected at 0.872 (0.812 to 0.921 if scanned), ±0.054 after 1 call "
+        "coverage expected at ≈0.872 (0.812 to 0.921 if scanned) after 1 call "
         "(wanted ±0.02); no other prompt is in doubt"
     )
 
