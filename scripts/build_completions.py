@@ -18,7 +18,10 @@ def scripts() -> dict[Path, str]:
         assert kind is not None
         complete = kind(cli, {}, "guardtui", "_GUARDTUI_COMPLETE")
         # That of the base class: bash's own would start a bash to check its version.
-        texts[FOLDER / name] = ShellComplete.source(complete).rstrip("\n") + "\n"
+        text = ShellComplete.source(complete).rstrip("\n") + "\n"
+        # zsh leaves empty words out of an unquoted list: those of a word that was not begun.
+        text = text.replace("in ${response}; do", 'in "${response[@]}"; do')
+        texts[FOLDER / name] = text
     return texts
 
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -42,7 +43,7 @@ WRONG, SEARCHED = "inheritance before", "loopholes"
 
 _SIZE = (120, 40)
 _PATIENCE = 120
-"""Seconds for chromium to draw one page."""
+"""Seconds for the app to come to rest, and for chromium to draw one page."""
 
 _CLOCK = "2026-01-05T09:00:00+00:00"
 
@@ -246,10 +247,18 @@ class Camera:
             asked = self._app.screen is not self._main
             return late or (not asked and any(worker.is_running for worker in self._app.workers))
 
-        await self._pilot.pause()
-        while moves():
-            await asyncio.sleep(0.02)
-        await self._pilot.pause()
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self._pilot.pause()
+                while self._app.is_running and moves():
+                    await asyncio.sleep(0.02)
+                await self._pilot.pause()
+        except TimeoutError:
+            running = ", ".join(worker.name for worker in self._app.workers if worker.is_running)
+            sys.exit(f"the app is not at rest after {_PATIENCE} seconds; running: {running}")
+        if not self._app.is_running:
+            # `run_test` raises what ended it.
+            sys.exit("the app has ended before its picture was taken")
         if moves():
             await self._settle()
 
@@ -260,10 +269,7 @@ async def walk(camera: Camera) -> None:
     await camera.press("tab", typed=EDIT)
     await camera.take("edit")
     await camera.press("f2")
-    await camera.press("f5", "f5", "3")
-    await camera.press("slash", typed=WRONG)
-    await camera.press("enter")
-    await camera.press("w")
+    await correct(camera)
     await camera.take("why")
     await camera.press("enter")
     await camera.take("preview")
@@ -286,6 +292,24 @@ async def walk(camera: Camera) -> None:
     await camera.press("escape")
 
 
+async def improve(camera: Camera) -> None:
+    """What two edits of the sample topic have fixed and broken: the picture of the README."""
+    await camera.press("tab", typed=EDIT)
+    await correct(camera)
+    await camera.press("enter")
+    await camera.press("enter")
+    await camera.press("escape", "7")
+    await camera.take("overview")
+
+
+async def correct(camera: Camera) -> None:
+    """Go to the first prompt of the tutorial, and open what would correct it."""
+    await camera.press("f5", "f5", "3")
+    await camera.press("slash", typed=WRONG)
+    await camera.press("enter")
+    await camera.press("w")
+
+
 async def label(camera: Camera) -> None:
     """The prompts of a log, which wait for labels."""
     await camera.press("f5", "l")
@@ -296,6 +320,18 @@ async def widen(camera: Camera) -> None:
     """An edit, in a window that has room for all panes."""
     await camera.press("tab", typed=EDIT)
     await camera.take("wide")
+
+
+@contextmanager
+def new_sample() -> Iterator[tuple[Path, Path]]:
+    """Yield the topic file and the prompt file of a copy of the sample that nothing has edited."""
+    from guardtui.session.topic_places import scratch_sample
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.dict(os.environ, {"GUARDTUI_DATA": folder}),
+    ):
+        yield scratch_sample()
 
 
 async def draw(
@@ -310,25 +346,24 @@ async def draw(
     The prompts of `log` wait for labels.
     """
     from guardtui.scanners.local.scanner import LocalScanner
-    from guardtui.session.topic_places import scratch_sample
     from guardtui.session.workspace import Workspace
     from guardtui.tui.app import GuardtuiApp
     from guardtui.tui.editor.pane import TopicField
     from guardtui.tui.main.screen import MainScreen
 
-    topic, prompts = scratch_sample()
-    if log is not None:
-        add = (sys.executable, "-m", "guardtui", "inbox", "add", topic, log)
-        subprocess.run(add, check=True, stdout=subprocess.DEVNULL)
-    app = GuardtuiApp.of(Workspace.open(topic, prompts), LocalScanner())
-    app.animation_level = "none"
-    with patch("guardtui.session.workspace.now", lambda: _CLOCK):
-        async with app.run_test(size=size) as pilot:
-            main = app.screen_stack[0]
-            assert isinstance(main, MainScreen)
-            for field in main.query(TopicField):
-                field.cursor_blink = False
-            await way(Camera(app, main, pilot, folder))
+    with new_sample() as (topic, prompts):
+        if log is not None:
+            add = (sys.executable, "-m", "guardtui", "inbox", "add", topic, log)
+            subprocess.run(add, check=True, stdout=subprocess.DEVNULL)
+        app = GuardtuiApp.of(Workspace.open(topic, prompts), LocalScanner())
+        app.animation_level = "none"
+        with patch("guardtui.session.workspace.now", lambda: _CLOCK):
+            async with app.run_test(size=size) as pilot:
+                main = app.screen_stack[0]
+                assert isinstance(main, MainScreen)
+                for field in main.query(TopicField):
+                    field.cursor_blink = False
+                await way(Camera(app, main, pilot, folder))
 
 
 def photograph_report(folder: Path) -> None:
@@ -336,15 +371,13 @@ def photograph_report(folder: Path) -> None:
 
     Needs chromium, as a browser on a screen of 1100 by 760 pixels shows it.
     """
-    from guardtui.session.topic_places import scratch_sample
-
-    topic, prompts = scratch_sample()
-    evaluate = (sys.executable, "-m", "guardtui", "eval", topic, "--prompts", prompts, "--record")
-    subprocess.run(evaluate, check=True, stdout=subprocess.DEVNULL)
-    text = topic.read_text("utf-8")
-    topic.write_text(text.replace("a tax bill", f"a tax bill{EDIT}"), "utf-8")
     page = folder / "report.html"
-    subprocess.run((*evaluate, "--baseline", "last", "-o", page), check=True)
+    with new_sample() as (topic, prompts):
+        evaluate = (sys.executable, "-m", "guardtui", "eval", topic, "--prompts", prompts)
+        subprocess.run((*evaluate, "--record"), check=True, stdout=subprocess.DEVNULL)
+        text = topic.read_text("utf-8")
+        topic.write_text(text.replace("a tax bill", f"a tax bill{EDIT}"), "utf-8")
+        subprocess.run((*evaluate, "--record", "--baseline", "last", "-o", page), check=True)
     browser = ("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
     picture = (f"--screenshot={folder / 'report.png'}", "--window-size=1100,760")
     with tempfile.TemporaryDirectory() as profile:
@@ -360,10 +393,10 @@ def photograph_report(folder: Path) -> None:
 def build_pictures() -> None:
     """Draw all pictures anew; one that is no longer made is removed."""
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["GUARDTUI_DATA"] = str(Path(folder) / "data")
         made = Path(folder) / "pictures"
         made.mkdir()
         asyncio.run(draw(made))
+        asyncio.run(draw(made, improve))
         asyncio.run(draw(made, label, size=(80, 24), log=SAMPLE_LOG))
         asyncio.run(draw(made, widen, size=(200, 60)))
         photograph_report(made)

@@ -105,9 +105,16 @@ class LazyGroup(Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        completions = super().shell_complete(ctx, incomplete)
+        # Not by click's own group, which imports every command for its help.
+        commands = [
+            CompletionItem(name, help=text)
+            for _, section in self.command_sections(ctx)
+            for name, text in section
+            if name.startswith(incomplete)
+        ]
+        options = click.Command.shell_complete(self, ctx, incomplete)
         # First: bash's script forgets the words before a file, and offers files if there are none.
-        return [CompletionItem(incomplete, type="file"), *completions]
+        return [CompletionItem(incomplete, type="file"), *commands, *options]
 
 
 def require_topic(word: str, *others: str) -> None:

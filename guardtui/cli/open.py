@@ -106,8 +106,8 @@ def app_options(function: Function) -> Function:
 def command(*, plain: bool, **values: Any) -> int:
     """Open the app on a topic file.
 
-    Without one, it opens the only topic file of this folder with prompts beside it, else the last
-    topic, else a sample.
+    With prompts alone, it opens the topic file beside them, or starts one. Without either, it opens
+    the only topic file of this folder with prompts beside it, else the last topic, else a sample.
     """
     start = prepared(**values)
     if plain:
@@ -154,6 +154,8 @@ def prepared(
         )
     if prompts is not None and not prompts.exists():
         raise InputError(f"{prompts}: no such file\n  give the path of a file of labelled prompts")
+    if topic is None:
+        topic, prompts = prompts, None
     scans = _Scans(guardrail, fresh, writer, parse_epochs(epochs, reducer))
     remote, encoder = None, None
     if sandbox or scans != _Scans():  # else nothing is to be checked before the first screen

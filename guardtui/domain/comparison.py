@@ -163,6 +163,22 @@ class Comparison:
         return whole_coverage(self.then)
 
     @cached_property
+    def without(self) -> str:
+        """What coverage is without prompts of one side alone: `0.847 without 1 removed`, or "".
+
+        That of the baseline without removed prompts, and the present one without added ones.
+        """
+        shared, sides = self.then != ABSENT, []
+        if self.removed:
+            sides.append((f"{self.removed} removed", whole_coverage(self.then[shared])))
+        if self.added:
+            sides.append((f"{self.added} added", whole_coverage(self.now[shared])))
+        if not sides or None in (coverage for _, coverage in sides):
+            return ""
+        figures = " → ".join(rate_text(coverage) for _, coverage in sides)
+        return f"{figures} without {', '.join(count for count, _ in sides)}"
+
+    @cached_property
     def wrong_in_both(self) -> int:
         """Number of prompts that are wrong in both."""
         return int(np.count_nonzero((self.changes == Change.SAME) & is_wrong(self.now)))

@@ -55,9 +55,14 @@ def word_diff(old: str, new: str) -> list[tuple[DiffKind, str]]:
 def definition_edits(before: Topic, after: Topic) -> tuple[tuple[str, str, str], ...]:
     """Return (name, text before, text now) for each field; "" for a missing example.
 
-    Examples are in the order of `after`; see `paired_examples`.
+    Examples are in the order of `after`; see `paired_examples`. A removed one has its number in
+    `before`.
     """
-    examples = enumerate(paired_examples(before.examples, after.examples), start=1)
+    pairs = enumerate(paired_examples(before.examples, after.examples))
+    examples = (
+        (1 + (row if row < len(after.examples) else before.examples.index(old)), (old, new))
+        for row, (old, new) in pairs
+    )
     return (
         ("name", before.name, after.name),
         ("description", before.description, after.description),

@@ -387,9 +387,9 @@ class Session:
 def _equals(codes: NDArray[np.int8], best_codes: NDArray[np.int8]) -> bool:
     """Return whether coverage is the same on the prompts of both, and more have a verdict."""
     shared = (codes != ABSENT) & (best_codes != ABSENT)
-    has_more = np.count_nonzero(codes != ABSENT) > np.count_nonzero(best_codes != ABSENT)
+    count, best_count = (int(np.count_nonzero(each != ABSENT)) for each in (codes, best_codes))
     new, old = (metrics_of(each[shared]).coverage for each in (codes, best_codes))
-    return has_more and new is not None and new == old
+    return count > best_count and new is not None and new == old
 
 
 def _exceeds(codes: NDArray[np.int8], best_codes: NDArray[np.int8]) -> bool:

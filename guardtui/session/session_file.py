@@ -224,5 +224,6 @@ class SessionFile:
             )
         return _OutsideError(
             f"{self.folder}: cannot be written ({error.strerror or error})\n"
-            "  iterations and drafts are stored there: free disk space, or make it writable"
+            "  iterations and drafts are stored there: make it writable, free disk space, or copy "
+            "the topic and its prompts to a folder of yours"
         )

@@ -38,11 +38,16 @@ def usual_prompts(topic_path: Path) -> Path:
         remembered = SessionStore(topic_path, reading=True).prompt_file()
         if remembered and Path(remembered).is_file():
             return Path(remembered)
-    for ending in _PROMPT_ENDINGS:
-        candidate = topic_path.with_suffix(ending)
-        if candidate.exists():
-            return candidate
-    raise UnknownPromptsError(topic_path)
+    beside = prompts_named_alike(topic_path)
+    if beside is None:
+        raise UnknownPromptsError(topic_path)
+    return beside
+
+
+def prompts_named_alike(topic_path: Path) -> Path | None:
+    """Return the prompts beside a topic file that have its name, or None."""
+    paths = map(topic_path.with_suffix, _PROMPT_ENDINGS)
+    return next((path for path in paths if path.exists()), None)
 
 
 def data_folder() -> Path:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from guardtui.domain.definition_changes import edit_names
 from guardtui.domain.prompt_reading import Reading
+from guardtui.domain.text import display_text
 from guardtui.files.change_signature import Signature, change_signature
 from guardtui.files.command_lines import command_line
 from guardtui.files.problems import FileError
@@ -24,7 +25,7 @@ from guardtui.session.prompt_file import (
 )
 from guardtui.session.session import Decision, Iteration, Recorder, Session
 from guardtui.session.store import Draft, SessionStore, StoreError
-from guardtui.session.topic_places import usual_prompts
+from guardtui.session.topic_places import prompts_named_alike, usual_prompts
 
 if TYPE_CHECKING:
     from guardtui.domain.evaluation import Evaluation
@@ -95,8 +96,14 @@ class Workspace:
         reading = reading or usual_reading(topic_path, chosen)
         prompt_file = PromptFile(chosen, topic_file.topic.intent, reading)
         workspace = cls(_with_intent(topic_file, prompt_file.prompts), prompt_file)
+        notes = []
         if workspace.sample is not None:
-            workspace.opening_note = f"{workspace.sample.text}; all: {workspace.whole_command}"
+            notes.append(f"{workspace.sample.text}; all: {workspace.whole_command}")
+        beside = prompts_named_alike(topic_path)
+        if prompts_path is None and beside is not None and not beside.samefile(chosen):
+            used, other = display_text(chosen.name), display_text(beside.name)
+            notes.append(f"With {used}, used last; {other} is beside the topic (--prompts)")
+        workspace.opening_note = ". ".join(notes)
         return workspace
 
     @property

@@ -35,8 +35,7 @@ def run_app(request: OpenRequest) -> int:
     if topic is None:
         if len(topics_in(Path.cwd())) > 1:
             greeting = greeting or Greeting.TOPICS
-        topic, known = usual_topic()
-        prompts = prompts or known
+        topic, prompts = usual_topic()
     path, given = topic, prompts
 
     def opens() -> Opened:

@@ -61,11 +61,11 @@ def test_examples_are_paired_in_order_and_moved_ones_are_the_same() -> None:
     )
 
 
-def test_removed_examples_are_last() -> None:
+def test_removed_examples_are_last_with_their_old_numbers() -> None:
     before = Topic(name="n", description="d", examples=("a", "b", "c"))
     after = before.model_copy(update={"examples": ("c",)})
     fields = definition_edits(before, after)
-    assert fields[2:5] == (("example 1", "c", "c"), ("example 2", "a", ""), ("example 3", "b", ""))
+    assert fields[2:5] == (("example 1", "c", "c"), ("example 1", "a", ""), ("example 2", "b", ""))
     assert all(old == new for _, old, new in definition_edits(before, before))
 
 

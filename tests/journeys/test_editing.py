@@ -169,7 +169,18 @@ async def test_a_pinned_iteration_stays_the_baseline_until_it_is_unpinned(author
 
 
 async def test_what_is_the_same_is_not_kept_twice(author: Author) -> None:
-    await author.opens("tax").does("keep").is_told("No changes since").sees_history(1)
+    await (
+        author.opens("tax")
+        .does("keep")
+        .is_told("No changes since")
+        .sees_history(1)
+        # What a discard goes back to is the kept definition again.
+        .types(" half")
+        .discards()
+        .does("keep")
+        .is_told("No changes since")
+        .sees_history(2)
+    )
 
 
 async def test_kept_iterations_are_compared_and_reported_by_command(

@@ -242,5 +242,7 @@ def test_locked_file_names_the_other_program(topic: Path, monkeypatch: pytest.Mo
 
 def test_file_in_place_of_the_folder_is_reported(topic: Path) -> None:
     (topic.parent / FOLDER).write_text("a file is in the way")
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(
+        StoreError, match=r"cannot be written .*\n.* copy the topic and its prompts"
+    ):
         SessionStore(topic)

@@ -52,10 +52,14 @@ def test_prompts_are_named_else_last_used_else_beside_the_topic(path: Path) -> N
     assert Workspace.open(path).prompts_path == path.with_suffix(".csv")
     other = path.with_name("other.csv")
     other.write_text(PROMPTS)
-    Workspace.open(path, other)
-    assert Workspace.open(path).prompts_path == other.resolve()
+    assert Workspace.open(path, other).opening_note == ""
+    again = Workspace.open(path)
+    assert again.prompts_path == other.resolve()
+    told = "With other.csv, used last; tax.csv is beside the topic (--prompts)"
+    assert again.opening_note == told
     other.unlink()
-    assert Workspace.open(path).prompts_path == path.with_suffix(".csv")
+    again = Workspace.open(path)
+    assert (again.prompts_path, again.opening_note) == (path.with_suffix(".csv"), "")
     path.with_suffix(".csv").unlink()
     with pytest.raises(FileError, match="no prompt set is known"):
         Workspace.open(path)

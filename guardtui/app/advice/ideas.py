@@ -142,7 +142,9 @@ def ranked_ideas(
         key=lambda proposal: (_is_harmful(proposal), -proposal.gain.value),
     )
     ideas = [
-        Idea(IdeaKind.EDIT, summary(topic, proposal), proposal, short=in_short(topic, proposal))
+        Idea(
+            IdeaKind.EDIT, summary(topic, proposal), proposal, short=in_short(topic, proposal.topic)
+        )
         for proposal in advised or _guess(measured, discarded)
     ]
     if experiment:
@@ -167,13 +169,12 @@ def ranked_ideas(
 def summary(topic: Topic, proposal: Proposal) -> str:
     """Return the edits of a proposal in a line: one in full, several in short."""
     worded = " (worded by the model)" if CandidateKind.REWORD in proposal.kinds else ""
-    one = proposal.changes[0] if len(proposal.changes) == 1 else in_short(topic, proposal)
+    one = proposal.changes[0] if len(proposal.changes) == 1 else in_short(topic, proposal.topic)
     return f"{one}{worded}"
 
 
-def in_short(topic: Topic, proposal: Proposal) -> str:
-    """Return the edits of a proposal without the texts that they replace or drop, or ""."""
-    before, after = topic, proposal.topic
+def in_short(before: Topic, after: Topic) -> str:
+    """Return the edits of a definition without the texts that they replace or drop, or ""."""
     parts = []
     if after.description != before.description:
         parts.append("reword the description")

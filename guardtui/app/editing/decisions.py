@@ -19,7 +19,7 @@ from guardtui.app.editing.workspace_sync import WorkspaceSync
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.ports import ChooseAnswer, Confirm
 from guardtui.app.problems import READING_TIME, problems_shown
-from guardtui.app.scan.record import MeasuredDefinitions, is_recorded, iteration_behind
+from guardtui.app.scan.record import MeasuredDefinitions, iteration_behind, recorded_as
 from guardtui.app.scan.run import Scans
 from guardtui.app.shown_rates import shown_rates
 from guardtui.app.state import EditKind, with_session
@@ -129,7 +129,7 @@ class Decisions:
         evaluation = await self._preview.current()
         if evaluation is None:
             return
-        recorded = self._recorded(evaluation)
+        recorded = recorded_as(self._session, evaluation)
         if recorded is not None and recorded.decision is Decision.KEEP:
             self._author.notify(NOTHING_TO_KEEP)
             return
@@ -222,13 +222,6 @@ class Decisions:
         iteration = await asyncio.to_thread(self._workspace.write_discarded, evaluation, known)
         self._session.record(iteration)
         return f"as #{iteration.number}"
-
-    def _recorded(self, evaluation: Evaluation) -> Iteration | None:
-        """Return the last iteration if it holds this evaluation, or None."""
-        if self._scans.results.is_current(evaluation):
-            return iteration_behind(self._session, evaluation)
-        recorded = is_recorded(self._session, evaluation)
-        return self._session.iterations[-1] if recorded else None
 
     async def _is_complete_enough(self, evaluation: Evaluation) -> bool:
         """Return whether to keep an evaluation; asks if prompts have no verdict."""

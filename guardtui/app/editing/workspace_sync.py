@@ -256,7 +256,7 @@ class WorkspaceSync:
             self.remember(to_json(taken, self._workspace.prompts_path))
 
     async def follow(self, before: Topic) -> None:
-        """Let the prompts follow undo, redo or discard, from this definition to the current one.
+        """Let the prompts follow a step to an earlier or later definition, from this one.
 
         Prompts that left their file as examples come back, and leave it again if that is redone.
         What cannot be done is said.

@@ -154,14 +154,18 @@ def logged_in_session(
     return logged, np.flatnonzero(~is_answered(logged.verdicts.triggered))
 
 
-def is_recorded(session: Session, evaluation: Evaluation) -> bool:
-    """Return whether a remote scan is an iteration, or a preview is the last iteration."""
+def recorded_as(session: Session, evaluation: Evaluation) -> Iteration | None:
+    """Return the iteration that a remote scan or a preview is, or None.
+
+    A preview is the last iteration or the last kept one: after a discard it is that again.
+    """
     if evaluation.settings.kind in REMOTE:
-        return iteration_behind(session, evaluation) is not None
-    iterations = session.iterations
+        return iteration_behind(session, evaluation)
     if evaluation.is_of_a_part:
-        return False
-    return bool(iterations) and iterations[-1].evaluation.key == evaluation.key
+        return None
+    kept = [each for each in session.iterations if each.decision is Decision.KEEP]
+    newest = (*session.iterations[-1:], *kept[-1:])
+    return next((each for each in newest if each.evaluation.key == evaluation.key), None)
 
 
 async def record(

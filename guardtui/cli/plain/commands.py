@@ -15,7 +15,15 @@ from guardtui.app.services import Services
 from guardtui.app.task_jobs import TaskJobs
 from guardtui.cli.diagnostics import Exit, InputError, warn
 from guardtui.cli.plain.author import ANSWERING, ANSWERS, PlainAuthor
-from guardtui.cli.plain.texts import KINDS, NOTHING, PAGE, Mistakes, figures_text, ideas_text
+from guardtui.cli.plain.texts import (
+    KINDS,
+    NOTHING,
+    PAGE,
+    Mistakes,
+    edit_text,
+    figures_text,
+    ideas_text,
+)
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.figures import change_text
 from guardtui.domain.text import did_you_mean, display_start, display_text
@@ -31,6 +39,13 @@ from guardtui.reports.formats import report_formats
 
 _CORRECTIONS = 3
 """Edits that are shown for one mistake."""
+
+_WRONG = ("fp", "fn", "broke")
+"""Kinds of prompts that edits can correct; the first two are listed by default."""
+
+_ONE_ROW = (
+    "mistakes ROW says why one is wrong and which edits correct it; take #ROW N takes such an edit."
+)
 
 _ALL = 10**6  # characters of a prompt that is shown whole
 
@@ -156,7 +171,7 @@ class PlainCommands:
             self._author.say(NOTHING)
             return
         if word != "more" or self._mistakes is None:
-            kinds = [word] if word in KINDS else ["fp", "fn"]
+            kinds = [word] if word in KINDS else _WRONG[:2]
             self._mistakes = Mistakes.of(self._services, evaluation, kinds)
             self._author.say(f"{self._mistakes.title}.")
             self._listed = 0
@@ -164,6 +179,8 @@ class PlainCommands:
         self._listed += PAGE
         if lines or word == "more":
             self._author.say("\n".join(lines) or "There are no more.")
+        if lines and word in ("", *_WRONG):
+            self._author.say(_ONE_ROW)
 
     async def _explain(self, number: str) -> None:
         """Show a row with its whole texts, why it is a mistake, and what would correct it."""
@@ -231,7 +248,8 @@ class PlainCommands:
     async def _take(self, topic: Topic) -> None:
         """Show what an edit does, and take it if the author agrees."""
         preview = await self._services.previews.measure(topic)
-        self._author.say("\n".join(preview.lines))
+        edit = edit_text(preview.current, preview.topic)
+        self._author.say("\n".join([edit, *preview.lines]))
         if await self._author.ask(Confirm("Take this edit?", "Take", "Cancel")):
             await self._services.previews.take(preview)
             await self._edited(describe_changes(preview.current, self._services.state.topic))
@@ -280,11 +298,6 @@ class PlainCommands:
             raise InputError(f"scan: {reason}\n  {remedy}")
         begin()
         await self._scanned()
-
-    async def _look_at_mistakes(self, _: str) -> None:
-        """List the mistakes, and say how one is looked at."""
-        await self.mistakes("")
-        self._author.say("mistakes ROW says why one is wrong, and what would fix it.")
 
     async def _scanned(self) -> None:
         """Wait for the end of a scan, and say what came of it."""
@@ -352,9 +365,11 @@ _COMMANDS: Mapping[IdeaKind, Callable[[PlainCommands, str], Awaitable[None]]] = 
     IdeaKind.SCAN: PlainCommands.scan,
     IdeaKind.SCAN_MISSING: lambda self, _: self._scan(self._services.scans.scan_missing),
     IdeaKind.CHECK: lambda self, _: self._scan(self._services.scans.check_flips),
-    IdeaKind.MISTAKES: PlainCommands._look_at_mistakes,
+    IdeaKind.MISTAKES: lambda self, _: self.mistakes(""),
 }
 """The command that takes a step which is no edit."""
+
+_LISTS = f"list prompts ({', '.join(KINDS)}), or the edits that correct a ROW"
 
 COMMANDS: Mapping[str, tuple[str, str, Callable[[PlainCommands, str], Awaitable[None]]]] = {
     "name": ("TEXT", "write the name", PlainCommands.name),
@@ -363,7 +378,7 @@ COMMANDS: Mapping[str, tuple[str, str, Callable[[PlainCommands, str], Awaitable[
     "undo": ("", "undo the last edit", PlainCommands.undo),
     "redo": ("", "redo an undone edit", PlainCommands.redo),
     "show": ("", "the definition, its figures, and what was edited", PlainCommands.show),
-    "mistakes": ("[KIND|more|ROW]", f"list prompts: {', '.join(KINDS)}", PlainCommands.mistakes),
+    "mistakes": ("[KIND|more|ROW]", _LISTS, PlainCommands.mistakes),
     "next": ("", "the best next steps", PlainCommands.next),
     "take": ("[N|#ROW [N]]", "take one of them, or an edit for a ROW", PlainCommands.take),
     "keep": ("", "record the definition as kept, and save it", PlainCommands.keep),

@@ -36,8 +36,7 @@ def run_plain(request: OpenRequest) -> int:
     """
     topic, prompts = request.topic, request.prompts
     if topic is None:
-        topic, known = usual_topic()
-        prompts = prompts or known
+        topic, prompts = usual_topic()
     if sys.stderr and sys.stderr.isatty():
         diagnostics.note(f"Opening {topic} …")  # the encoder takes a while
     opened = open_with_engine(topic, prompts, request)

@@ -21,6 +21,7 @@ from guardtui.domain.document import (
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import capitalized
 from guardtui.domain.guardrail import measured_by
+from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import Outcome
 from guardtui.reports import as_text
 from guardtui.reports.base import ReportInput
@@ -149,9 +150,12 @@ def ideas_text(ideas: Ideas) -> str:
         lines += [first.detail] if first.detail else []
     else:
         transfer = capitalized(proposal.transfer_text)
-        edits = (Edits(definition_edits(ideas.topic, proposal.topic)),)
-        section = Section("", "edit", edits, titled=False)
-        document = Document("", (f"{transfer}.",) if transfer else (), (section,))
-        lines.append(as_text.write(document).rstrip("\n"))
+        lines.append(edit_text(ideas.topic, proposal.topic, f"{transfer}." if transfer else ""))
     lines += [f"{number}. {idea.line}" for number, idea in enumerate(ideas.ranked[1:], 2)]
-    return "\n".join(lines)
+    return "\n".join([*lines, "take N takes one."])
+
+
+def edit_text(before: Topic, after: Topic, lead: str = "") -> str:
+    """Return the lines of a definition that an edit removes and adds, below a `lead`."""
+    section = Section("", "edit", (Edits(definition_edits(before, after)),), titled=False)
+    return as_text.write(Document("", (lead,) if lead else (), (section,))).rstrip("\n")

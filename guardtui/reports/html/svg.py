@@ -173,12 +173,13 @@ def _path(series: Series, area: _Area) -> str:
 def _marked(mark: Mark, area: _Area) -> Markup:
     x, y, colour = area.x(mark.x), area.y(mark.y), _INK if mark.kind else _MARK
     sign = _text(mark.sign, x, y + 4, colour, "middle")
+    high = y - 5
     if mark.interval is not None:
         low, high = map(area.y, mark.interval)
         sign = join(_line(x, low, x, high, _MUTED, opacity="0.5"), sign)
     if not mark.label:
         return sign
-    return join(sign, _text(mark.label, x, y - 10, colour, "middle"))
+    return join(sign, _text(mark.label, x, high - 5, colour, "middle"))
 
 
 # --- legends ------------------------------------------------------------------------------

@@ -67,7 +67,9 @@ class EditList(Modal[Taken | None], Generic[Taken]):
 
     @on(OptionList.OptionHighlighted)
     def highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        self.query_one("#difference", Static).update(themed(self.described(event.option_index)))
+        text = self.described(event.option_index)
+        text.rstrip()
+        self.query_one("#difference", Static).update(themed(text))
         self.query_one(".page").border_subtitle = self.keys_for(event.option_index)
 
     @on(OptionList.OptionSelected)

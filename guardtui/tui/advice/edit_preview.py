@@ -55,6 +55,7 @@ class EditPreviewPage(Modal[bool]):
             yield Static(themed(Text(rates, "bold").append("\n".join(["", *lines]), "not bold")))
             with VerticalScroll(id="difference", can_focus=False):
                 difference = difference_text(self._preview.current, self._preview.topic)
+                difference.rstrip()
                 yield Static(themed(difference))
             yield self._table
 

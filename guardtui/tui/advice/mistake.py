@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
+from guardtui.app.advice.ideas import in_short
 from guardtui.app.advice.mistake_advice import MeasuredCorrection, MistakeAdvice
 from guardtui.app.problems import READING_TIME
 from guardtui.app.services import Services
@@ -42,12 +43,15 @@ class MistakePage(EditList[MeasuredCorrection]):
 
 
 def correction_line(found: MeasuredCorrection) -> Text:
-    """Return an edit in one line: its change of coverage, fixes and regressions, and its text."""
+    """Return an edit in one line: its change of coverage, its fixes and regressions, what it does.
+
+    The page shows the texts that it replaces or drops below the list.
+    """
     gain, comparison = found.preview.gain, found.preview.comparison
     style = "bold $text-success" if gain > 0 else "bold"
     line = Text().append(f"{change_text(gain)}  ", style)
     line.append(f"✓{comparison.fixes:<3} ✗{comparison.regressions:<3} ", "$text-muted")
-    return line.append(found.change)
+    return line.append(in_short(found.preview.current, found.preview.topic) or found.change)
 
 
 class MistakeFeature:

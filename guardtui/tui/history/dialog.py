@@ -309,9 +309,11 @@ class HistoryFeature:
         if request is None:
             return
         wanted, entry = request
+        before = services.session.topic
         if wanted == PIN and entry.iteration is not None:
             services.decisions.pin(entry.iteration.number)
         elif services.editing.replace(entry.topic):
             self._window.notify(f"Restored {entry.title}; Undo restores your version.")
+            await services.sync.follow(before)
         else:
             self._window.notify(f"The definition is already that of {entry.title}.")

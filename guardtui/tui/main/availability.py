@@ -8,7 +8,7 @@ from guardtui.app.editing.decisions import NOTHING_TO_KEEP, nothing_to_discard
 from guardtui.app.editing.preview import LET_IT_END, needs_all
 from guardtui.app.editing.workspace_sync import NOTHING_TO_SAVE
 from guardtui.app.experiments.session_experiments import UNDER_WAY as EXPERIMENT_UNDER_WAY
-from guardtui.app.scan.record import is_recorded, iteration_behind
+from guardtui.app.scan.record import recorded_as
 from guardtui.app.scan.run import NO_SCAN, UNDER_WAY
 from guardtui.app.services import Services
 from guardtui.app.state import AppState
@@ -88,10 +88,9 @@ class Availability:
 
     def _nothing_to_keep(self) -> str:
         shown, session = self._services.state.evaluation, self._services.session
-        if shown is None or shown.topic != session.topic or not is_recorded(session, shown):
+        if shown is None or shown.topic != session.topic:
             return ""
-        remote = shown.settings.kind in REMOTE
-        recorded = iteration_behind(session, shown) if remote else session.iterations[-1]
+        recorded = recorded_as(session, shown)
         kept = recorded is not None and recorded.decision is Decision.KEEP
         return NOTHING_TO_KEEP if kept else ""
 

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from guardtui.app.leaving import prompt_count_text
-from guardtui.app.scan.record import is_recorded
+from guardtui.app.scan.record import recorded_as
 from guardtui.app.services import Services
 from guardtui.app.state import AppState, ScanStatus
 from guardtui.domain.evaluation import Evaluation
@@ -158,7 +158,7 @@ class MetricsFeature:
             best_recorded=None if best is None else best.evaluation.metrics.coverage,
             discards=session.discards_in_a_row,
             changes=workspace.changes,
-            recorded=is_recorded(session, evaluation),
+            recorded=recorded_as(session, evaluation) is not None,
             sample="" if workspace.sample is None else workspace.sample.text,
             proportional=workspace.sample is None or workspace.sample.proportional,
         )

@@ -71,9 +71,9 @@ def _figures(shown: Dashboard) -> Iterator[Text]:
         yield _rate(shown, name, rate)
         if name == "coverage" and (separation := shown.evaluation.separation) is not None:
             change = shown.state.comparison.separation if shown.state.comparison else None
-            about = shown.evaluation.is_of_a_part
             moved = None if change is None else change.value
-            area = ShownRate(separation.area, about, moved, separation.interval)
+            part = shown.evaluation.is_of_a_part
+            area = ShownRate(separation.area, part, moved, separation.interval)
             yield _rate(shown, "separation", area)
     for figure in shown.state.figures or ():
         line = Text(f"{display_start(figure.name, _NAME_CHARACTERS):<11} ")

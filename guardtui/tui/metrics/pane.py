@@ -18,7 +18,7 @@ from guardtui.app.shown_rates import (
     shown_mistakes,
     shown_rates,
 )
-from guardtui.domain.figures import bracketed, change_text, rate_text
+from guardtui.domain.figures import bracketed, change_text
 from guardtui.domain.guardrail import AIRS, ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES
 from guardtui.domain.operating_point import LABELS_AT_LEAST
@@ -261,13 +261,13 @@ def baseline_text(shown: Dashboard) -> str:
 
 
 def _changes(shown: Dashboard, width: int) -> Text:
-    """Return the changes, with the baseline's coverage without prompts that were removed since."""
+    """Return the changes, with coverage without the prompts that were removed or added since."""
     line, comparison = changes_text(shown), shown.state.comparison
     if comparison is None:
         return line
     about = baseline_text(shown)
-    if comparison.removed and shown.state.forecast is None:
-        about = f"{rate_text(comparison.coverage_before)} without {comparison.removed} removed"
+    if shown.state.forecast is None:
+        about = comparison.without or about
     note = Text(f" ({about})", "$text-muted")
     return line.append_text(note) if line.cell_len + note.cell_len <= width else line
 

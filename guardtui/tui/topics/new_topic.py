@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Button, Input
 
-from guardtui.app.editing.new_topic import paths_of, problems_of
+from guardtui.app.editing.new_topic import paths_of, problems_of, prompts_beside
 from guardtui.app.editing.topic_from_prompts import name_for
 from guardtui.domain.topic import EXAMPLES_AT_LEAST, Intent, Topic
 from guardtui.session.workspace import Workspace
@@ -33,7 +35,7 @@ class NewTopicDialog(FormDialog[Workspace | None]):
     """Asks for name, intent, description, two examples, the prompts and the folder.
 
     With a file of prompts only that is needed: the name is that of the file, and central prompts
-    are the examples.
+    are the examples. One in the folder that has the name is filled in.
     """
 
     BINDINGS = [
@@ -48,6 +50,7 @@ class NewTopicDialog(FormDialog[Workspace | None]):
         self._makes = makes
         self._intent = Intent.BLOCK
         self._making = False
+        self._found = ""  # the prompts that were filled in
         self._named = LineInput(placeholder="such as Tax advice", id="name", compact=True)
         self._button = ToggleButton(Content(_INTENTS[self._intent]), id="new-intent", compact=True)
         self._description = LineInput(
@@ -100,6 +103,8 @@ class NewTopicDialog(FormDialog[Workspace | None]):
 
     def changed(self, field: Input) -> None:
         self.problem.clear()
+        if field in (self._named, self._folder):
+            self._fill_in_prompts()
         name = self._topic.name
         if not name:
             self._where.update("")
@@ -111,6 +116,17 @@ class NewTopicDialog(FormDialog[Workspace | None]):
         else:
             files = " and ".join(path.name for path in paths_of(Path(), name))
             self._where.update(f"Writes {files}.")
+
+    @work(exclusive=True, group="prompts")
+    async def _fill_in_prompts(self) -> None:
+        """Fill in the prompts that the name means, unless the author wrote others."""
+        name, folder = self._named.value.strip(), self._folder.value.strip()
+        found = None
+        with contextlib.suppress(OSError, RuntimeError, ValueError):  # no such folder or user
+            path = Path(folder or ".").expanduser()
+            found = await asyncio.to_thread(prompts_beside, path, name) if name else None
+        if self._prompts.value == self._found:
+            self._found = self._prompts.value = "" if found is None else str(found)
 
     def chose(self, button: Button) -> None:
         """Turn the intent."""

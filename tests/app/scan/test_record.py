@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from guardtui.app.scan.record import (
-    is_recorded,
     iteration_of,
     logged_part,
     record,
+    recorded_as,
     recorded_text,
 )
 from guardtui.domain.evaluation import Evaluation
@@ -153,19 +153,19 @@ async def test_an_equal_scan_is_found_and_one_with_other_verdicts_is_not(
     assert iteration_of(workspace.session, equal) is recorded
     other = evaluation(workspace, 0, 0, 0)
     assert iteration_of(workspace.session, other) is None
-    assert is_recorded(workspace.session, equal)
-    assert not is_recorded(workspace.session, other)
+    assert recorded_as(workspace.session, equal) is not None
+    assert recorded_as(workspace.session, other) is None
 
 
-async def test_a_preview_is_recorded_when_the_last_iteration_has_its_key(
+async def test_a_preview_is_recorded_as_the_last_iteration_with_its_key(
     workspace: Workspace,
 ) -> None:
     preview = evaluation(workspace, *COMPLETE, settings=LOCAL)
-    assert not is_recorded(workspace.session, preview)
+    assert recorded_as(workspace.session, preview) is None
     await record(workspace, preview)
-    assert is_recorded(workspace.session, preview)
+    assert recorded_as(workspace.session, preview) is not None
     await record(workspace, evaluation(workspace, *COMPLETE))
-    assert not is_recorded(workspace.session, preview)
+    assert recorded_as(workspace.session, preview) is None
 
 
 async def test_a_scan_of_other_prompts_than_a_log_is_another_iteration(

@@ -113,6 +113,11 @@ def test_an_edit_for_a_row_is_listed_and_taken_and_undo_brings_its_prompt_back(
     assert "\ntake #2 N takes one, the first by default.\n" in result.out
     assert "1 prompt becomes an example: it would always match" in result.out
     assert "\nEdited: example " in result.out
+    taken = result.out.partition("\ntake #2 N takes one, the first by default.\n")[2]
+    edit, figures, _ = taken.partition("\ncoverage ")
+    assert edit.startswith("  example ")  # the edit is shown before the question
+    assert " + " in edit
+    assert figures
     assert len(before.splitlines()) - 1 == len(
         (folder / "tax-advice.csv").read_bytes().splitlines()
     )
@@ -138,6 +143,7 @@ def test_the_next_step_is_shown_and_taken(plain: Plain, sample: tuple[str, ...])
     result = plain("next", "take 1", "y", files=sample)
     assert (result.code, result.err) == (0, "")
     assert "\n2. Look at a mistake. " in result.out
+    assert "\ntake N takes one.\n" in result.out
     assert " broke, against the definition in the editor, on " in result.out
     assert "The edit is in the editor; Undo takes it back." in result.out
     assert "\nEdited: " in result.out
@@ -151,7 +157,9 @@ def test_the_first_step_that_a_command_can_take_is_taken(
     result = plain(f"take {mistakes}", files=sample)
     assert (result.code, result.err) == (0, "")
     assert "\n1. line " in result.out
-    assert "mistakes ROW says why" in result.out
+    assert (
+        "mistakes ROW says why one is wrong and which edits correct it; take #ROW N" in result.out
+    )
     result = plain("take", "n", files=sample)
     assert "Take this edit?" in result.out
 

@@ -133,6 +133,24 @@ def test_a_prompt_file_opens_with_a_topic_made_for_it(plain: Plain, folder: Path
     assert (topic.name, topic.description) == ("Prompts", "Tax returns and deductions")
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_prompts_alone_open_their_own_topic_and_never_the_last_one(
+    plain: Plain, folder: Path, beside: bool
+) -> None:
+    plain()
+    wiring = folder / "wiring"
+    wiring.mkdir()
+    shutil.copy(folder / "prompts.csv", wiring / "wiring.csv")
+    if beside:
+        shutil.copy(folder / "topic.yaml", wiring / "wiring.yaml")
+    opened = plain(files=("--prompts", "wiring/wiring.csv"))
+    assert (opened.code, opened.err) == (0, "")
+    assert opened.out.startswith("guardtui  wiring/wiring.yaml × wiring/wiring.csv (")
+    assert SessionStore(folder / "topic.yaml", reading=True).prompt_file() == str(
+        folder / "prompts.csv"
+    )
+
+
 def test_texts_of_files_are_inert(plain: Plain, folder: Path) -> None:
     with (folder / "prompts.csv").open("a", encoding="utf-8") as file:
         file.write('"\x1b]52;c;aGk=\x07 soup\u202e",true,block,x\n')

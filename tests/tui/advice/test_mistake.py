@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import OptionList
 
 from guardtui.advice.corrections import Corrections
 from guardtui.app.advice.mistake_advice import MistakeAdvice
@@ -52,6 +53,20 @@ async def test_a_mistake_has_a_reason_and_an_edit_that_is_previewed_and_taken(sa
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is main)
         await until(pilot, lambda: main.services.session.topic != before)
+
+
+async def test_each_edit_takes_one_line_and_nothing_scrolls_on_80_by_24(sample: Path) -> None:
+    app = GuardtuiApp.of(Workspace.open(sample), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+        await pilot.press("f5", "f5", "3")
+        await asked(pilot, app, main)
+        await pilot.resize_terminal(80, 24)
+        edits = app.screen.query_one(OptionList)
+        await until(pilot, lambda: edits.virtual_size.height == edits.option_count > 1)
+        page = app.screen.query_one(".page")
+        assert not edits.show_vertical_scrollbar
+        assert not page.show_vertical_scrollbar
 
 
 async def test_a_page_without_edits_names_no_key_for_them(sample: Path) -> None:

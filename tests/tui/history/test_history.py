@@ -122,6 +122,25 @@ async def test_an_old_definition_is_restored_and_later_iterations_stay(topic_pat
     await history_of(topic_path, run)
 
 
+async def test_a_prompt_that_became_an_example_comes_back_with_an_old_definition(
+    topic_path: Path,
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        await until(pilot, lambda: settled(main))
+        before, prompts = main.services.session.topic, main.services.state.prompts
+        after = before.model_copy(update={"examples": (prompts.prompts[0], *before.examples)})
+        await main.services.sync.replace(after, frozenset({int(prompts.keys[0])}))
+        await until(pilot, lambda: len(main.services.state.prompts) == len(prompts) - 1)
+        await pilot.press("f4")
+        await until(pilot, lambda: isinstance(app.screen, HistoryDialog))
+        await pilot.press("home", "r")
+        await until(pilot, lambda: "1 prompt put back into tax.csv" in told(app))
+        await until(pilot, lambda: len(main.services.state.prompts) == len(prompts))
+        assert main.services.session.topic == before
+
+    await drive(topic_path, run)
+
+
 @pytest.mark.exhaustive
 async def test_a_measured_definition_is_restored_and_not_pinned(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:

@@ -214,7 +214,7 @@ def test_six_lines_say_what_an_edit_did(intent: Intent) -> None:
     assert all(len(line) <= 56 for line in lines)
 
 
-def test_where_prompts_left_the_set_the_former_coverage_without_them_is_said() -> None:
+def test_where_prompts_left_the_set_or_came_back_coverage_without_them_is_said() -> None:
     before, after = evaluated(50, 50, wrong=10), evaluated(50, 50)
     kept = np.arange(100) >= 5  # five of the wrong ones became examples
     verdicts = after.verdicts
@@ -231,6 +231,10 @@ def test_where_prompts_left_the_set_the_former_coverage_without_them_is_said() -
     assert lines[3] == "5 fixed · 0 broke since #0 (0.889 without 5 removed)"
     assert "there the former coverage was 0.889" in page_text(shown).plain
     assert lines_of(shown, 40)[3] == "5 fixed · 0 broke since #0"
+    back = dashboard(before, left)  # as after undo
+    lines = lines_of(back)
+    assert lines[0].startswith("coverage 0.800 ▼ −0.111")
+    assert lines[3] == "0 fixed · 5 broke since #0 (0.889 without 5 added)"
 
 
 @pytest.mark.parametrize("intent", Intent)

@@ -112,6 +112,29 @@ async def test_a_new_topic_for_prompts_is_in_the_working_folder_with_central_exa
     assert (folder / "good-bread.csv").read_text("utf-8") == before
 
 
+async def test_prompts_that_have_the_name_of_a_new_topic_are_filled_in(topic_path: Path) -> None:
+    prompts = topic_path.with_name("good-bread.csv")
+    shutil.copyfile(topic_path.with_suffix(".csv"), prompts)
+
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        main.perform("new_topic")
+        await until(pilot, lambda: isinstance(app.screen, NewTopicDialog))
+        field = app.screen.query_one("#prompts", Input)
+        app.screen.query_one("#folder", Input).value = str(prompts.parent)
+        await pilot.press(*"Good bread")
+        await until(pilot, lambda: field.value == str(prompts))
+        await until(pilot, lambda: "Writes good-bread.yaml, with central prompts" in frame(app))
+        await pilot.press("s")
+        await until(pilot, lambda: field.value == "")
+        await until(pilot, lambda: "Writes good-breads.yaml and good-breads.csv." in frame(app))
+        field.value = "mine.csv"
+        await pilot.press("backspace")
+        await settle()
+        assert field.value == "mine.csv"
+
+    await drive(topic_path, run)
+
+
 async def test_a_half_written_topic_is_discarded_only_after_a_question(
     topic_path: Path,
 ) -> None:
