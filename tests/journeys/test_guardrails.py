@@ -112,7 +112,7 @@ async def test_a_discarded_definition_that_airs_still_has_is_replaced_by_the_kep
         .does("discard")
         .answers("y")
         .is_told("back to #1")
-        .is_advised("Put #1 back. AIRS has the discarded definition")
+        .is_advised("Put #1 back. AIRS still has the discarded definition")
         .sees("no longer in effect")
         .does("take_idea")
         .answers("y")

@@ -89,7 +89,9 @@ CASES: tuple[Case, ...] = (
     Case(
         IdeaKind.PUT_BACK,
         lambda now: now.is_best and bool(now.still_discarded),
-        lambda now: f"Put #{now.best} back. {now.still_discarded} has the discarded definition",
+        lambda now: (
+            f"Put #{now.best} back. {now.still_discarded} still has the discarded definition"
+        ),
     ),
     Case(
         IdeaKind.LIMITS,
