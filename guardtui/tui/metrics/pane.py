@@ -18,7 +18,7 @@ from guardtui.app.shown_rates import (
     shown_mistakes,
     shown_rates,
 )
-from guardtui.domain.figures import bracketed, change_text, rate_text
+from guardtui.domain.figures import bracketed, change_text
 from guardtui.domain.guardrail import AIRS, ENGINE, FORECAST, badge, revision_of
 from guardtui.domain.metrics import RATE_TITLES
 from guardtui.domain.operating_point import LABELS_AT_LEAST
