@@ -128,6 +128,7 @@ class Services:
             self.scans,
             self.connections,
             self.deployment.restore,
+            self.measured,
         )
         self.experiments = Experiments(
             context,
@@ -198,7 +199,20 @@ class Services:
             who=display_start(guardrails.who, 40) if guardrails.is_named else "",
             file=self.workspace.topic_file.path.name,
             has_plateau=session.plateau,
+            still_discarded=self._still_discarded(),
         )
+
+    def _still_discarded(self) -> str:
+        """Return the guardrail that still has a discarded definition in effect, or ""."""
+        connection = self.state.connection
+        if connection is None or connection.definition in (None, self.state.topic):
+            return ""
+        discarded = any(
+            iteration.evaluation.topic == connection.definition
+            for iteration in self.session.iterations
+            if iteration.decision is Decision.DISCARD
+        )
+        return connection.who if discarded else ""
 
     @property
     def guardrail_in_use(self) -> bool:

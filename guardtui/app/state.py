@@ -70,12 +70,14 @@ class ScanStatus:
 class Connection:
     """The remote guardrail used by scans: `title` is a profile and its host, or a model.
 
-    `revision` is that of the profile in effect, or None.
+    `revision` is that of the profile in effect, or None. `definition` is the one that the profile
+    is known to have.
     """
 
     who: str
     title: str
     revision: int | None = None
+    definition: Topic | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ class MeasuredDefinition:
     """A definition measured while editing: less than an iteration, as it has no verdicts.
 
     `created` is ISO 8601 UTC, `settings` those of the measured guardrail, `prompt_set` the
-    fingerprint of the prompts.
+    fingerprint of the prompts. One that was left by its forecast is discarded.
     """
 
     created: str
@@ -50,6 +50,7 @@ class MeasuredDefinition:
     settings: ScannerSettings
     prompt_set: str
     figures: Figures
+    decision: Decision = Decision.UNDECIDED
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +201,7 @@ def _measured(measured: MeasuredDefinition, name: str) -> HistoryEntry:
         coverage=measured.figures.coverage,
         true_positive_rate=measured.figures.true_positive_rate,
         true_negative_rate=measured.figures.true_negative_rate,
-        decision=Decision.UNDECIDED,
+        decision=measured.decision,
         topic=measured.topic,
         iteration=None,
     )
@@ -290,7 +291,7 @@ def add_measured(store: SessionStore, measured: MeasuredDefinition) -> None:
                 topic,
                 settings_to_text(measured.settings),
                 measured.prompt_set,
-                json.dumps(asdict(measured.figures)),
+                json.dumps(asdict(measured.figures) | {"decision": measured.decision.value}),
             ),
         )
         database.execute(
@@ -304,7 +305,9 @@ def _read(
     created: Any, topic: Any, scanner: Any, prompt_set: Any, figures: Any
 ) -> MeasuredDefinition:
     """Parse a row. Raises ValueError, TypeError, AttributeError or RecursionError."""
-    figures_read = Figures(**json.loads(figures))
+    stored = json.loads(figures)
+    decision = Decision(stored.pop("decision", Decision.UNDECIDED))
+    figures_read = Figures(**stored)
     rates = (
         figures_read.coverage,
         figures_read.true_positive_rate,
@@ -318,4 +321,5 @@ def _read(
         read_settings(scanner),
         str(prompt_set),
         figures_read,
+        decision,
     )

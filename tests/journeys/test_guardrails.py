@@ -97,6 +97,29 @@ async def test_an_edit_is_forecast_then_scanned_kept_and_the_apply_reverted(
     shell.prints("Forecast of AIRS on this machine, profile sandbox", "rests on 2 scans")
 
 
+async def test_a_discarded_definition_that_airs_still_has_is_replaced_by_the_kept_one(
+    author: Author, remote: RemoteOptions, airs: dict[str, str]
+) -> None:
+    await (
+        author.opens("tax-advice", remote=remote)
+        .does("scan")
+        .answers("g")
+        .sees_scans(1)
+        .types(" now")
+        .does("scan")
+        .answers("g")
+        .sees_scans(2)
+        .does("discard")
+        .answers("y")
+        .is_told("back to #1")
+        .is_advised("Put #1 back. AIRS has the discarded definition")
+        .sees("no longer in effect")
+        .does("take_idea")
+        .answers("y")
+        .sees_no("Put #1 back", "no longer in effect")
+    )
+
+
 async def test_a_wrong_key_is_reported_and_never_shown(
     author: Author, airs: dict[str, str], shell: Shell
 ) -> None:

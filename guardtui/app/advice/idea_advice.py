@@ -228,7 +228,7 @@ class _Found:
 class IdeaAdvice:
     """Keeps `AppState.ideas` up to date with the shown evaluation."""
 
-    follows = ("topic", "prompts", "evaluation", "iterations", "experiment")
+    follows = ("topic", "prompts", "evaluation", "iterations", "experiment", "connection")
 
     def __init__(
         self,
@@ -262,6 +262,7 @@ class IdeaAdvice:
         # The last status of an experiment comes twice: while it ends, and once it has ended.
         ended = new.experiment is not old.experiment and _has_ended(new.experiment)
         decided = new.iterations is not old.iterations or ended
+        decided = decided or new.connection != old.connection
         if evaluation is None or (evaluation is old.evaluation and not edited and not decided):
             return
         if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):

@@ -44,6 +44,7 @@ class IdeaKind(StrEnum):
     DISCARD = "discard"
     SCAN = "scan"
     SCAN_MISSING = "scan what is missing"
+    PUT_BACK = "put the kept definition back"
 
 
 @dataclass(frozen=True, eq=False)

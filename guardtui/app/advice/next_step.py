@@ -40,6 +40,8 @@ class Situation:
     who: str = ""
     file: str = ""
     has_plateau: bool = False
+    still_discarded: str = ""
+    """The guardrail that still has a discarded definition in effect, or ""."""
 
     @property
     def by_guardrail(self) -> bool:
@@ -84,6 +86,11 @@ def _keeps(now: Situation) -> str:
 
 
 CASES: tuple[Case, ...] = (
+    Case(
+        IdeaKind.PUT_BACK,
+        lambda now: now.is_best and bool(now.still_discarded),
+        lambda now: f"Put #{now.best} back. {now.still_discarded} has the discarded definition",
+    ),
     Case(
         IdeaKind.LIMITS,
         lambda now: bool(now.limits),

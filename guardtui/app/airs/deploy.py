@@ -70,7 +70,7 @@ class Deployment:
             return
         if applied is not None:
             self._warn_of(applied)
-            self._connections.use_effect(connection.in_effect(topic, applied))
+            self._connections.use_effect(connection.in_effect(topic, applied), topic)
             self._author.notify("The profile has the best definition again.", title="AIRS")
 
     def _show(self, step: str) -> None:

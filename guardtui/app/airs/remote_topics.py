@@ -179,7 +179,7 @@ class RemoteTopics:
             if plan is None:
                 raise AirsError(NEEDS_ACCOUNT)
             if not plan.changes:
-                self._connections.use_effect(connection.in_effect(topic, plan))
+                self._connections.use_effect(connection.in_effect(topic, plan), topic)
                 self._connections.settle()
                 return "The profile has this definition in effect already."
             show("")
@@ -188,7 +188,7 @@ class RemoteTopics:
             show("applies the definition to the profile …")
             applied = await self._changes.apply(connection, topic, plan)
             self._warn_of(applied.warnings)
-            self._connections.use_effect(connection.in_effect(topic, applied))
+            self._connections.use_effect(connection.in_effect(topic, applied), topic)
             self._connections.settle()
             live = await self._until_live(connection, topic, applied.profile, show)
             return f"Applied: revision {applied.profile.revision} of the profile{live}."
@@ -282,15 +282,17 @@ class RemoteTopics:
 
     async def _renew(self, connection: AirsConnection) -> None:
         """Read the definition in effect after a change."""
-        topic, now = self.here, None
+        topic, now, has_it = self.here, None, False
         try:
             try:
-                now = connection.in_effect(topic, await connection.look(topic))
+                plan = await connection.look(topic)
+                now = connection.in_effect(topic, plan)
+                has_it = plan is not None and not plan.changes
             except AirsError:  # the definition is invalid: the profile's topic is in effect
                 now = await connection.active()
         except (AirsError, ServiceError) as error:
             self._connections.warn(f"The definition in effect could not be read: {error}")
-        self._connections.use_effect(now)
+        self._connections.use_effect(now, topic if has_it else None)
         self._connections.settle()
 
     def _warn_of(self, warnings: Sequence[str]) -> None:

@@ -19,8 +19,9 @@ from guardtui.app.editing.workspace_sync import WorkspaceSync
 from guardtui.app.guardrails.connections import Connections
 from guardtui.app.ports import ChooseAnswer, Confirm
 from guardtui.app.problems import READING_TIME, problems_shown
-from guardtui.app.scan.record import iteration_behind, recorded_as
+from guardtui.app.scan.record import MeasuredDefinitions, iteration_behind, recorded_as
 from guardtui.app.scan.run import Scans
+from guardtui.app.shown_rates import shown_rates
 from guardtui.app.state import EditKind, with_session
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.figures import rate_text
@@ -66,8 +67,10 @@ class Decisions:
         scans: Scans,
         connections: Connections,
         restore_remotely: Callable[[], None],
+        measured: MeasuredDefinitions,
     ) -> None:
         """`restore_remotely` deploys the definition again if the author agreed to that."""
+        self._measured = measured
         self._store, self._workspace = context.store, context.workspace
         self._session, self._author = context.session, context.author
         self._preview, self._sync, self._scans = preview, sync, scans
@@ -180,13 +183,13 @@ class Decisions:
             question = Confirm(f"{objection} Discard anyway?", "Discard", "Cancel")
             if not await self._author.ask(question):
                 return
-        iteration = None
+        done = ""
         with problems_shown(self._author):
-            iteration = await self._write_discarded(evaluation)
+            done = await self._write_discarded(evaluation)
             self._session.restore_best()
-            self._author.notify(f"Discarded as #{iteration.number}; back to #{best.number}")
+            self._author.notify(f"Discarded {done}; back to #{best.number}")
             await self._sync.follow(evaluation.topic)
-        if iteration is None:
+        if not done:
             return
         if plateau := plateau_text(self._session):
             self._author.notify(plateau, severity="warning", seconds=PLATEAU_TIME)
@@ -202,14 +205,23 @@ class Decisions:
             return ""
         return f"It is probably better than #{best.number}, by a forecast: a scan decides."
 
-    async def _write_discarded(self, evaluation: Evaluation) -> Iteration:
-        """Record an evaluation as discarded; for a recorded scan only the decision."""
+    async def _write_discarded(self, evaluation: Evaluation) -> str:
+        """Record an evaluation as discarded; for a recorded scan only the decision.
+
+        By a forecast, which is no measurement, it is no iteration. Returns what was recorded, in
+        words.
+        """
+        shown, forecast = self._store.state.evaluation, self._store.state.forecast
+        if shown is not None and forecast is not None and shown.topic == evaluation.topic:
+            await self._measured.discard(shown, forecast)
+            coverage = shown_rates(self._store.state, shown)["coverage"].text
+            return f"by its forecast, coverage {coverage}"
         known = None
         if self._scans.results.is_current(evaluation):
             known = iteration_behind(self._session, evaluation)
         iteration = await asyncio.to_thread(self._workspace.write_discarded, evaluation, known)
         self._session.record(iteration)
-        return iteration
+        return f"as #{iteration.number}"
 
     async def _is_complete_enough(self, evaluation: Evaluation) -> bool:
         """Return whether to keep an evaluation; asks if prompts have no verdict."""

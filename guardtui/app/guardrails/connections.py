@@ -19,6 +19,7 @@ from guardtui.app.problems import READING_TIME, problems_shown
 from guardtui.app.state import Connection, ScanStatus, Store
 from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.guardrail import DECISION, ENGINE, Guardrail, ScannerSettings, remote_name
+from guardtui.domain.topic import Topic
 from guardtui.http.errors import inert
 from guardtui.scanners.airs.connection import AirsConnection
 from guardtui.scanners.airs.credentials import AirsSettings
@@ -56,6 +57,7 @@ class Connections:
         self._options, self._topic = options, topic
         self._connection: AirsConnection | None = None
         self._in_effect: ActiveRevision | None = None
+        self._definition: Topic | None = None
         self._asks_airs = False
         self._only_chosen = False
         named = options.guardrail
@@ -229,12 +231,12 @@ class Connections:
 
     def use(self, connection: AirsConnection | None) -> None:
         """Use this connection; None: reconnect at the next use."""
-        self._connection, self._in_effect = connection, None
+        self._connection, self._in_effect, self._definition = connection, None, None
         self._publish()
 
-    def use_effect(self, in_effect: ActiveRevision | None) -> None:
-        """Set the definition that the profile has in effect."""
-        self._in_effect = in_effect
+    def use_effect(self, in_effect: ActiveRevision | None, definition: Topic | None) -> None:
+        """Set what the profile has in effect; its `definition`, or None if that is not known."""
+        self._in_effect, self._definition = in_effect, definition
         self._publish()
 
     def swap(self) -> None:
@@ -250,7 +252,8 @@ class Connections:
         elif self._connection is not None and not self._engine_only:
             now = self._in_effect
             revision = None if now is None else now.profile.revision
-            known = Connection(self.who, self._connection.title, revision)
+            title = self._connection.title
+            known = Connection(self.who, title, revision, self._definition)
         if known != self._store.state.connection:
             self._store.publish(replace(self._store.state, connection=known))
 

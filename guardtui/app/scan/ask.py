@@ -279,7 +279,8 @@ class ScanPlanning:
             if applied is None:
                 return None
             in_effect = connection.in_effect(topic, applied)
-        self._connections.use_effect(in_effect)
+        has_it = choice.apply or (plan is not None and not plan.changes)
+        self._connections.use_effect(in_effect, topic if has_it else None)
         make = self._profile_scanner(connection, in_effect)
         return self._agreed(make, estimate, choice)
 

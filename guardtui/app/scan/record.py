@@ -441,6 +441,22 @@ class MeasuredDefinitions:
         )
         self._jobs.start(self._after_pause(), group=_GROUP, exclusive=True)
 
+    async def discard(self, evaluation: Evaluation, forecast: Forecast) -> None:
+        """Record a definition as discarded, with the figures of its forecast that are shown."""
+        figures = _figures(evaluation, forecast)
+        if figures is not None:
+            self._jobs.cancel(_GROUP)
+            self._pending = MeasuredDefinition(
+                now(),
+                evaluation.topic,
+                evaluation.settings,
+                evaluation.prompt_set,
+                figures,
+                Decision.DISCARD,
+            )
+            self._record()
+            await self._write()
+
     async def _after_pause(self) -> None:
         await asyncio.sleep(self.pause)
         self._record()

@@ -262,6 +262,12 @@ class PlainCommands:
             return "name, description and example N write the definition"
         if idea.kind in (IdeaKind.LABEL, IdeaKind.ADD_PROMPTS):
             return f"add labelled rows to {prompts}, or: guardtui inbox --help"
+        if idea.kind is IdeaKind.PUT_BACK:
+            connection = self._services.connections.connection
+            profile = "NAME" if connection is None else connection.profile
+            return command_line(
+                "guardtui", "topics", "apply", topic, "--guardrail", f"airs:{profile}"
+            )
         command = command_line("guardtui", "refine", topic, "--prompts", prompts)
         option = "guardrail NAME" if idea.kind is IdeaKind.EXPERIMENT else "writer URL#NAME"
         return f"{command} --{option}"

@@ -63,6 +63,7 @@ _ACTIONS = {
     IdeaKind.DISCARD: "discard",
     IdeaKind.SCAN: "scan",
     IdeaKind.SCAN_MISSING: "scan_missing",
+    IdeaKind.PUT_BACK: "apply_remote",
 }
 """The action that takes a step which is no edit."""
 
@@ -72,6 +73,10 @@ _EXPLAINED = {
         "compared with, and saves it to the topic file.\n"
     ),
     IdeaKind.DISCARD: "Discard records the edit, and goes back to the best definition.\n",
+    IdeaKind.PUT_BACK: (
+        "A check or a scan put the definition in effect that was discarded since. The kept one is "
+        "applied to the profile again; its changes are shown first.\n"
+    ),
     IdeaKind.BETTER_EDIT: (
         "The experiment's page lists what each edit did on the guardrail; keep there makes the "
         "best one the definition.\n"

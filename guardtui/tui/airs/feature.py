@@ -20,6 +20,7 @@ class AirsTopicsFeature:
         self._topics, self._window = services.remote_topics, window
         self.actions: Mapping[str, ActionMethod] = {
             "remote_topics": window.action(self._show_topics),
+            "apply_remote": lambda: self._start(self._apply),
             "revert_remote": lambda: self._start(self._revert),
         }
 
@@ -38,6 +39,10 @@ class AirsTopicsFeature:
         self._show_step("")
         if change is not None:
             self._start(change)
+
+    async def _apply(self, show: Callable[[str], None]) -> str:
+        connection = await self._topics.managing()
+        return "" if connection is None else await self._topics.apply(connection, show)
 
     async def _revert(self, show: Callable[[str], None]) -> str:
         connection = await self._topics.managing()

@@ -63,9 +63,9 @@ _COLUMNS = (
     _Column(ON_NEW_PROMPTS, 15, 96),
     _Column("TPR", 7, 64),
     _Column("TNR", 7, 64),
-    _Column("guardrail", 10, 96),
-    _Column("time", 12, 60),
-    _Column("zone", 6, 72),
+    _Column("guardrail", 10),
+    _Column("time", 12, 72),
+    _Column("zone", 6, 84),
 )
 
 
@@ -155,8 +155,9 @@ def entry_line(
 
 
 def _decision(entry: HistoryEntry) -> str:
-    """Return what was decided; nothing is on a definition that was measured while editing."""
-    return "measured" if entry.iteration is None else entry.decision
+    """Return what was decided, of a definition measured while editing only that it was left."""
+    is_open = entry.iteration is None and entry.decision is Decision.UNDECIDED
+    return "measured" if is_open else entry.decision
 
 
 def _name(settings: ScannerSettings) -> str:

@@ -96,6 +96,8 @@ def badge_text(state: AppState) -> str:
     now = None if connection is None else connection.revision
     if settings.kind != AIRS or now is None or revision_of(settings) in ("", str(now)):
         return badge(settings)
+    if connection is not None and connection.definition == state.evaluation.topic:
+        return badge(settings)  # put back: a newer revision with the same definition
     return f"{badge(settings)}, no longer in effect"
 
 

@@ -69,6 +69,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     (EDITED | {"code": Code.NOT_SURE}, "other"),
     ({"has_plateau": True}, "Look at a mistake: 5 discards in a row"),
     ({"is_forecast": True}, "Scan it: the guardrail has not judged it"),
+    ({"still_discarded": "AIRS"}, "Put #1 back. AIRS has the discarded definition"),
     ({"who": "prod"}, "Scan it with prod. The guardrail has not answered yet"),
     ({}, "other"),
 ]

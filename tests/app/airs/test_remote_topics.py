@@ -102,7 +102,7 @@ async def test_a_connection_is_published_with_its_revision(desk: Desk) -> None:
     connection = await desk.managing()
     assert desk.store.state.connection == Connection("AIRS", connection.title)
     await desk.apply(True)
-    assert desk.store.state.connection == Connection("AIRS", connection.title, 2)
+    assert desk.store.state.connection == Connection("AIRS", connection.title, 2, desk.topics.here)
     desk.connections.use(None)
     assert desk.store.state.connection is None
 

@@ -14,6 +14,7 @@ import pytest
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import ScannerSettings
 from guardtui.domain.prompt_edit import Remove
+from guardtui.session.history import read_measured
 from guardtui.session.session import Decision
 from guardtui.session.topic_places import sample_folder
 from tests.app.headless import Loop, opened
@@ -106,6 +107,28 @@ async def test_a_forecast_is_compared_with_the_baseline_like_its_fixes(topic_pat
     assert state.forecast.before == state.comparison.coverage_before is not None
     assert state.evaluation is not None
     assert "no whole scan yet" not in loop.services.judgement(state, state.evaluation).text
+    await loop.services.close()
+
+
+async def test_a_definition_that_is_discarded_by_its_forecast_is_recorded_with_what_was_shown(
+    topic_path: Path,
+) -> None:
+    loop = await opened(topic_path)
+    scanned(loop)
+    state = await loop.describe("Personal tax advice: what to deduct and what to declare")
+    assert state.forecast is not None
+    assert state.forecast.rates.coverage is not None
+    loop.author.answers.append(True)  # whatever speaks against it
+    count = len(loop.services.session.iterations)
+    await loop.services.decisions.discard()
+    shown = state.forecast.rates.coverage.value
+    assert loop.author.messages[-1].startswith(
+        f"Discarded by its forecast, coverage ≈{shown:.3f}; back to #"
+    )
+    assert len(loop.services.session.iterations) == count  # no figure of the engine among them
+    (measured,) = read_measured(loop.services.workspace.store)
+    assert (measured.decision, measured.figures.coverage) == (Decision.DISCARD, shown)
+    assert measured.settings == replace(AIRS, is_forecast=True)
     await loop.services.close()
 
 

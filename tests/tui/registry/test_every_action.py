@@ -232,6 +232,7 @@ CASES: dict[str, Case] = {
     "add_log": opens(AddLogDialog),
     "new_topic": opens(NewTopicDialog),
     "remote_topics": tells("no access token", connected),
+    "apply_remote": tells("no access token", connected),
     "revert_remote": tells("no apply to this profile to revert", connected),
     "scan": opens(GuardrailDialog),
     "scan_options": opens(GuardrailDialog),
