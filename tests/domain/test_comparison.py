@@ -134,6 +134,21 @@ def test_the_sentence_says_of_which_prompts_it_is_where_verdicts_are_missing() -
     assert sentence.startswith("better than #1 among 19 prompts with a verdict in both: ")
 
 
+def test_coverage_without_prompts_of_one_side_alone_is_said() -> None:
+    both = {0: (True, 0), 1: (True, 1), 2: (False, 0), 3: (False, 0)}
+    now = {**both, 0: (True, 1)}
+    old, new = {4: (True, 0)}, {5: (True, 0), 6: (True, 0)}
+
+    def said(before: dict[int, tuple[bool, int]], after: dict[int, tuple[bool, int]]) -> str:
+        return compare(evaluation(before), evaluation(after)).without
+
+    assert said(both, now) == ""
+    assert said({**both, **old}, now) == "0.500 without 1 removed"
+    assert said(both, {**now, **new}) == "1.000 without 2 added"
+    assert said({**both, **old}, {**now, **new}) == "0.500 → 1.000 without 1 removed, 2 added"
+    assert said(old, new) == ""
+
+
 def test_another_intent_is_no_comparison_of_coverage() -> None:
     table = {1: (True, 1), 2: (False, 0)}
     allow = evaluation(table, intent=Intent.ALLOW)
