@@ -34,11 +34,17 @@ class Shell:
 
     def runs(self, *arguments: str, **variables: str) -> Self:
         loop = asyncio._get_running_loop()
-        asyncio._set_running_loop(None)  # a command runs its own, as in a process of its own
+        task = None if loop is None else asyncio.current_task(loop)
+        # A command runs a loop of its own, as in a process of its own.
+        if loop is not None and task is not None:
+            asyncio.tasks._leave_task(loop, task)
+        asyncio._set_running_loop(None)
         try:
             self._result = run_here(arguments, self.folder, {**self.environment, **variables})
         finally:
             asyncio._set_running_loop(loop)
+            if loop is not None and task is not None:
+                asyncio.tasks._enter_task(loop, task)
         return self
 
     def measures(self, name: str, *options: str) -> Self:
