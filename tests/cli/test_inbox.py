@@ -127,7 +127,8 @@ def test_verdicts_of_a_stated_guardrail_are_an_iteration(folder: Path, run: Run)
     (entry,) = json.loads(run("history", "list", "topic.yaml", "--format", "json").out)[
         "iterations"
     ]
-    assert (entry["by"], entry["decision"], entry["tnr"]) == ("log", "undecided", 0.5)
+    # Answers on two of the prompts are no rate of the definition.
+    assert (entry["by"], entry["decision"], entry["tnr"]) == ("log", "undecided", None)
     refused = run(*words, "--iteration", "1")
     assert (refused.code, "add --guardrail NAME" in refused.err) == (2, True)
     refused = run(*words, "--guardrail", "airs:prod", "--iteration", "1")

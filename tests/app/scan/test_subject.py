@@ -189,7 +189,8 @@ async def test_a_discard_goes_back_to_the_best_scan_without_another_view(topic_p
     now = await shown(loop)
     assert now.settings == PROD
     assert now.topic == scan.topic
-    assert loop.services.session.iterations[-1].decision is Decision.DISCARD
+    assert any("Discarded by its forecast" in message for message in loop.author.messages)
+    assert loop.services.session.iterations[-1].evaluation.topic == scan.topic
     assert ENGINE not in kinds
     await loop.services.close()
 
