@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from scripts import build_completions
 from .conftest import Run
 
 
+@pytest.mark.skipif(version("click").startswith("8.1"), reason="made with click 8.2 or newer")
 def test_scripts_are_current() -> None:
     texts = build_completions.scripts()
     assert {path.name for path in texts} == set(FILES.values())
