@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -92,8 +93,11 @@ def _require_writable(output: Path) -> None:
     if descriptor_of(output) is not None:
         return
     try:
-        if output.exists() and not output.is_file():
+        # Not `exists`, which hides that a name is too long from Python 3.14 on.
+        if not stat.S_ISREG(output.stat().st_mode):
             return  # a device or pipe can be written
+    except (FileNotFoundError, NotADirectoryError):
+        pass
     except OSError as error:
         raise from_os_error(output, error) from error
     folder = Path(os.path.realpath(output)).parent
