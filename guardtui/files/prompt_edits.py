@@ -239,11 +239,18 @@ def _restored(path: Path, prompts: PromptSet, edit: Restore, document: PromptDoc
     texts = [*prompts.prompts, *(row.prompt for row in rows)]
     order = list(range(count))
     # The last that left first: equal prompts have keys by their number, and so those they had then.
+    known = dict(zip(prompts.keys.tolist(), order, strict=True))
+    there = set(texts[:count])
     for index in reversed(range(len(rows))):
-        keys = prompt_keys([texts[at] for at in order]).tolist()
-        known = {key: place for place, key in enumerate(keys)}
-        behind = next((known[key] for key in rows[index].before if key in known), -1)
-        order.insert(behind + 1, count + index)
+        behind = next((known[key] for key in rows[index].before if key in known), None)
+        at = count + index
+        order.insert(0 if behind is None else order.index(behind) + 1, at)
+        if texts[at] in there:  # which changes the keys of those behind it
+            keys = prompt_keys([texts[each] for each in order]).tolist()
+            known = dict(zip(keys, order, strict=True))
+        else:
+            known[int(prompt_keys([texts[at]])[0])] = at
+            there.add(texts[at])
     stored, last = [], -1
     for at in order:
         if at < count:
