@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
-import io
 import json
 import os
 import threading
@@ -159,9 +158,7 @@ def load_tokenizer(definition: bytes) -> Any:
 def import_library(module: str) -> Any:
     """Return a module of a compiled library. Raises `EncoderError` if it cannot be imported."""
     try:
-        # numpy prints a traceback if the library was built for another release of numpy.
-        with contextlib.redirect_stderr(io.StringIO()):
-            return import_module(module)
+        return import_module(module)
     except Exception as error:
         library = module.partition(".")[0]
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
