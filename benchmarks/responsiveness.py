@@ -55,7 +55,7 @@ async def measure(count: int, encoder: str, folder: Path) -> None:
     from guardtui.session.workspace import Workspace
     from guardtui.tui.app import GuardtuiApp
     from guardtui.tui.main.screen import MainScreen
-    from guardtui.tui.system.garbage_collector import make_full_collections_rare
+    from guardtui.tui.system.memory import prepare_memory
 
     write_csv(count, folder / "topic.csv")
     (folder / "topic.yaml").write_text(
@@ -64,7 +64,7 @@ async def measure(count: int, encoder: str, folder: Path) -> None:
     app = GuardtuiApp.of(
         Workspace.open(folder / "topic.yaml"), LocalScanner(encoder, cache=folder / "cache")
     )
-    make_full_collections_rare()
+    prepare_memory()
     gaps = Gaps()
 
     def told(name: str) -> None:

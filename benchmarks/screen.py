@@ -310,9 +310,9 @@ async def running(folder: Path, count: int, encoder: str) -> Any:
     from guardtui.session.workspace import Workspace
     from guardtui.tui.app import GuardtuiApp
     from guardtui.tui.main.screen import MainScreen
-    from guardtui.tui.system.garbage_collector import make_full_collections_rare
+    from guardtui.tui.system.memory import prepare_memory
 
-    make_full_collections_rare()
+    prepare_memory()
     path = write_workspace(folder / f"{encoder}-{count}", count)
     scanner = LocalScanner(encoder, cache=folder / "cache")
     app = GuardtuiApp.of(Workspace.open(path), scanner)

@@ -33,7 +33,7 @@ from guardtui.cli.options import (
     threshold_option,
     writer_option,
 )
-from guardtui.tui.system.garbage_collector import make_full_collections_rare
+from guardtui.tui.system.memory import prepare_memory
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.remote import ModelOptions, RemoteOptions
@@ -121,7 +121,7 @@ def command(*, plain: bool, **values: Any) -> int:
     if os.environ.get("NO_COLOR") == "":
         # Empty counts as unset (no-color.org); Textual checks only whether it exists.
         del os.environ["NO_COLOR"]
-    make_full_collections_rare()
+    prepare_memory()
     from guardtui.tui.run import run_app
 
     return start(run_app)

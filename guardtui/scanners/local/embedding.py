@@ -223,5 +223,7 @@ class _Unsaved:
     def save(self) -> None:
         """Write them to the cache."""
         if self._keys:
-            self._cache.write(self._keys, np.concatenate(self._parts))
-        self._keys, self._parts, self._since = [], [], time.monotonic()
+            keys, vectors = self._keys, np.concatenate(self._parts)
+            self._keys, self._parts = [], []
+            self._cache.write(keys, vectors)
+        self._since = time.monotonic()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import hashlib
 import json
 import os
@@ -182,11 +180,7 @@ def load_session(model: Path) -> Any:
     # Spinning threads would take the processor from the screen.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    # What the model was read with is as large as the model: glibc would keep it.
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
-    return session
+    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
 def equal_lengths(tokens: Sequence[Sequence[int]], at_most: int) -> Iterator[list[int]]:

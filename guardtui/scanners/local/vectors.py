@@ -153,7 +153,7 @@ class VectorCache:
         if not self._works:
             return
         halves = vectors.astype(np.float16)
-        rows = [(key, half.tobytes()) for key, half in zip(keys, halves, strict=True)]
+        rows = ((key, half.tobytes()) for key, half in zip(keys, halves, strict=True))
         try:
             with self._connection() as database:
                 database.executemany(
