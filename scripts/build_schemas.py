@@ -1,7 +1,11 @@
-"""Make guardtui/schemas/*.schema.json from the code: python scripts/build_schemas.py"""
+"""Make guardtui/schemas/*.schema.json from the code: python scripts/build_schemas.py
+
+pydantic before 2.14 says less of dataclasses.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -199,7 +203,7 @@ def document_schema(kind: str, shape: type, title: str) -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:guardtui:{kind}:{SCHEMA_VERSION}",
         "title": title,
-        "description": made["description"],
+        "description": inspect.getdoc(shape),
         "type": "object",
         "required": [*head, *made["required"]],
         "properties": {**head, **made["properties"]},

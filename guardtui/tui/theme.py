@@ -166,8 +166,7 @@ def readable_colors(variables: Mapping[str, str], *, dark: bool) -> dict[str, st
     panes = grounds[:2]
     changed = {"foreground": _clear(foreground, ink, grounds, _TEXT)}
     text = Color.parse(changed["foreground"])
-    # The oldest releases of Textual have no selection of the screen.
-    for name in (*_TINTS, *(mark for mark in _MARKS if mark in variables)):
+    for name in (*_TINTS, *_MARKS):
         tint = surface + _color(variables[name], ink)
         paler = (tint.blend(surface, step / 20) for step in range(20))
         calm = next((one for one in paler if _has_room(one, ink, text)), surface)

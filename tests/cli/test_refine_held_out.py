@@ -6,12 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from guardtui.cli.diagnostics import Exit
-from guardtui.cli.refine.command import command
 
-from .conftest import NEGATIVE, POSITIVE, TOPIC
+from .conftest import NEGATIVE, POSITIVE, TOPIC, Result, Run
 
 PASTA = (
     "How long do I boil fresh pasta?",
@@ -45,17 +43,20 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def refine(prompts: str, *arguments: str) -> tuple[int, str, str]:
-    given = ["topic.yaml", "--prompts", prompts, "--set", "encoder=static", "--time", "10s"]
-    given += ["--threshold", "built-in"]
-    result = CliRunner().invoke(command, [*given, *arguments], standalone_mode=False)
-    assert result.exception is None, result.exception
-    return int(result.return_value), result.stdout, result.stderr
+@pytest.fixture
+def refine(work: Path, command: Run) -> Run:
+    """Run `guardtui refine` on a file of prompts, with further ARGUMENTS, in the folder `work`."""
+
+    def run_(prompts: str, *arguments: str) -> Result:
+        given = ["topic.yaml", "--prompts", prompts, "--set", "encoder=static", "--time", "10s"]
+        return command("refine", *given, "--threshold", "built-in", *arguments)
+
+    return run_
 
 
 @pytest.mark.parametrize("single", [(), ("--single",)])
 def test_a_definition_worse_on_held_out_prompts_is_not_proposed(
-    work: Path, single: tuple[str, ...]
+    work: Path, refine: Run, single: tuple[str, ...]
 ) -> None:
     code, out, err = refine("worse.csv", *single, "--write-topic", "new.yaml")
     assert code == Exit.NOT_ENOUGH_EVIDENCE == 4
@@ -67,7 +68,7 @@ def test_a_definition_worse_on_held_out_prompts_is_not_proposed(
     assert not (work / "new.yaml").exists()
 
 
-def test_json_has_no_proposal_and_the_reason(work: Path) -> None:
+def test_json_has_no_proposal_and_the_reason(refine: Run) -> None:
     code, out, _ = refine("worse.csv", "--format", "json")
     document = json.loads(out)
     assert code == Exit.NOT_ENOUGH_EVIDENCE
@@ -82,7 +83,7 @@ def test_json_has_no_proposal_and_the_reason(work: Path) -> None:
     assert held["gain"] == pytest.approx(after - before)
 
 
-def test_a_better_one_is_proposed_with_both_figures(work: Path) -> None:
+def test_a_better_one_is_proposed_with_both_figures(work: Path, refine: Run) -> None:
     code, out, err = refine("better.csv", "--write-topic", "new.yaml")
     assert code == Exit.DONE
     assert "wrote new.yaml" in err
@@ -98,7 +99,7 @@ def test_a_better_one_is_proposed_with_both_figures(work: Path) -> None:
     assert max(chosen) <= 17  # rows that are held out are in no list
 
 
-def test_without_an_edit_to_try_the_exit_code_is_the_same(work: Path) -> None:
+def test_without_an_edit_to_try_the_exit_code_is_the_same(work: Path, refine: Run) -> None:
     # Nothing to gain: the definition is right about every prompt.
     rows = ["prompt,expected,intent,split"]
     for split in ("train", "test"):

@@ -89,7 +89,8 @@ def test_a_log_that_cannot_be_read_changes_nothing(inbox: Inbox, path: Path) -> 
         inbox.add(broken())
     assert inbox.path.read_bytes() == before
     left = {file.name for file in path.parent.iterdir()}
-    assert left == {"p.csv", "p.inbox.jsonl", ".p.inbox.jsonl.lock"}
+    # filelock before 3.30 removes the lock.
+    assert left - {".p.inbox.jsonl.lock"} == {"p.csv", "p.inbox.jsonl"}
 
 
 def test_what_another_program_added_meanwhile_is_not_added_again(inbox: Inbox, path: Path) -> None:
