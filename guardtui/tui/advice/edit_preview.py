@@ -7,6 +7,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
 
 from guardtui.app.advice.edit_preview import EDITED_MEANWHILE, EditPreview
 from guardtui.app.problems import READING_TIME
@@ -49,7 +50,7 @@ class EditPreviewPage(Modal[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page") as page:
-            page.border_title = f"Preview · {badge(self._preview.after.settings)}"
+            page.border_title = Content(f"Preview · {badge(self._preview.after.settings)}")
             page.border_subtitle = "Enter takes · Esc goes back"
             rates, *lines = map(display_text, self._preview.lines)
             yield Static(themed(Text(rates, "bold").append("\n".join(["", *lines]), "not bold")))

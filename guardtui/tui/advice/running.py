@@ -9,6 +9,7 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 
 from guardtui.advice.search import SearchProgress
 from guardtui.domain.errors import GuardtuiError
@@ -55,7 +56,7 @@ class RunningDialog(Modal[Result | None], Generic[Result, Now]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = self._title
+            dialog.border_title = Content(self._title)
             dialog.border_subtitle = self._keys
             yield Static("begins …", id="run-status")
 

@@ -120,16 +120,21 @@ def _axis(values: Sequence[float]) -> tuple[float, float]:
     return low / _STEPS, high / _STEPS
 
 
-def head_line(width: int) -> Text:
-    """Return the titles over lines of so many cells."""
+def head_line(width: int, *, of_one: bool = False) -> Text:
+    """Return the titles over lines of so many cells; `of_one` guardrail without its name."""
     line = Text(style="$text-muted")
-    for column in _columns(width):
+    for column in _columns(width, of_one=of_one):
         line.append(f"{column.title:<{column.cells}}")
     return line.append("edit")
 
 
 def entry_line(
-    entry: HistoryEntry, width: int, *, marked: bool, marks: Collection[str] = ()
+    entry: HistoryEntry,
+    width: int,
+    *,
+    marked: bool = False,
+    marks: Collection[str] = (),
+    of_one: bool = False,
 ) -> Text:
     """Return a line of the list for `width` cells; the edit is last and may be cut by the list."""
     style, created = _STYLES.get(entry.decision, ""), local_time(entry.created)
@@ -148,7 +153,7 @@ def entry_line(
         "zone": (created[17:22], "$text-muted"),
     }
     line = Text()
-    for column in _columns(width):
+    for column in _columns(width, of_one=of_one):
         shown, look = cells[column.title]
         line.append(f"{shown:<{column.cells}}", look)
     return line.append(entry.what_changed)
@@ -164,11 +169,12 @@ def _name(settings: ScannerSettings) -> str:
     return display_start(settings.guardrail.title or settings.kind, 9)
 
 
-def _columns(width: int) -> list[_Column]:
+def _columns(width: int, *, of_one: bool) -> list[_Column]:
     shown = [column for column in _COLUMNS if column.least_width <= width]
+    left_out = {"guardrail"} if of_one else set()
     if any(column.title == "decision" for column in shown):
-        shown = [column for column in shown if column.title != "✓✗"]
-    return shown
+        left_out.add("✓✗")
+    return [column for column in shown if column.title not in left_out]
 
 
 def _interval(entry: HistoryEntry) -> str:

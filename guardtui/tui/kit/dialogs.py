@@ -9,6 +9,7 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.widgets import Button
 from textual.widgets.option_list import Option
 
@@ -49,7 +50,7 @@ class AnswersDialog(Modal[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes=self._frame) as frame:
-            frame.border_title = Text(self._title).plain
+            frame.border_title = Content(self._title)
             frame.border_subtitle = self._keys
             if isinstance(self._body, str):
                 yield Label(display_text(self._body, newlines=True))
@@ -121,7 +122,7 @@ class TextPage(Modal[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="page short-page") as page:
-            page.border_title = Text(self._title).plain
+            page.border_title = Content(self._title)
             page.border_subtitle = "Esc closes"
             yield Static(themed(self._body))
 
@@ -144,7 +145,7 @@ class ChoiceDialog(Modal[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page short-page") as page:
-            page.border_title = Text(self._title).plain
+            page.border_title = Content(self._title)
             page.border_subtitle = self._keys or "Enter chooses, Esc closes"
             yield OptionList(
                 *(Option(themed(text), id=name) for name, text in self._options),

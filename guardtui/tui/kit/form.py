@@ -10,6 +10,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
 from textual.screen import ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Button, Input
@@ -97,7 +98,7 @@ class FormDialog(Modal[ScreenResultType]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog", can_focus=False) as dialog:
-            dialog.border_title = self._title
+            dialog.border_title = Content(self._title)
             dialog.border_subtitle = self._keys
             yield from self.fields()
             yield self.problem

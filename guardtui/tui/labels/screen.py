@@ -11,6 +11,7 @@ from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
 from textual.widgets import Input
 
 from guardtui.app.labels.inbox import InboxError
@@ -82,7 +83,7 @@ class LabelScreen(Modal[None]):
         self._before = Static("", id="label-before")
 
     def compose(self) -> ComposeResult:
-        self._page.border_title = Text(f"Label: {display_start(self._topic.name, 40)}").plain
+        self._page.border_title = Content(f"Label: {display_start(self._topic.name, 40)}")
         with self._page:
             yield self._line
             with self._scroll:
@@ -177,9 +178,9 @@ class LabelScreen(Modal[None]):
             return
         name = display_start(self._topic.name, max(10, self.size.width - 60))
         given = f"{len(sitting.given):,} given now"
-        self._page.border_title = Text(
+        self._page.border_title = Content(
             f"Label: {name} · {standing.waiting:,} wait · {standing.labelled:,} labelled · {given}"
-        ).plain
+        )
         keys = [line.format(other=sitting.next_purpose.value) for line in _KEYS]
         room = self.size.width - _FRAME
         self._page.border_subtitle = next((line for line in keys if len(line) <= room), keys[-1])

@@ -11,6 +11,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widgets.option_list import Option
 
 from guardtui.app.advice.engine_findings import engine_findings
@@ -60,7 +61,7 @@ class CheckPage(Modal[CheckEntry | str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page short-page") as page:
-            page.border_title = Text(self._title).plain
+            page.border_title = Content(self._title)
             page.border_subtitle = self._keys()
             yield self._findings
             if self._categories:

@@ -63,7 +63,10 @@ class SideFeature:
         iterations = tuple(self._services.session.comparable)
         entries = await asyncio.to_thread(recorded_history, iterations)
         marks = history_marks(self._services.session)
-        self._window.panes.history.show(lambda width: history_lines(entries, marks, width))
+        guardrail = iterations[0].evaluation.settings.guardrail.badge() if iterations else ""
+        panes = self._window.panes
+        panes.history.show(guardrail, lambda width: history_lines(entries, marks, width))
+        panes.mark_focus()
 
 
 def _history_of(state: AppState) -> tuple[object, ...]:
@@ -82,9 +85,9 @@ def history_lines(
     if len(entries) > 1:
         text.append_text(chart_text(entries, CHART_LINES, width, len(entries) - 1)).append("\n")
     lines = [
-        head_line(width),
+        head_line(width, of_one=True),
         *(
-            entry_line(entry, width, marked=False, marks=marks.get(entry.name, ()))
+            entry_line(entry, width, marks=marks.get(entry.name, ()), of_one=True)
             for entry in reversed(entries)
         ),
     ]

@@ -6,10 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 from textual.app import App, ComposeResult
+from textual.screen import ModalScreen
 from textual.widgets import Static as TextualStatic
 
 import guardtui.tui
+from guardtui.tui.base_app import BaseApp
+from guardtui.tui.kit.dialogs import AnswersDialog, ChoiceDialog, TextPage
 from guardtui.tui.kit.inert import Label, OptionList, Static
 from tests.tui.tax_app import frame
 
@@ -32,6 +36,22 @@ async def test_markup_is_shown_as_it_is_at_first_and_after_an_update() -> None:
         app.query_one("#later", TextualStatic).update(HOSTILE)
         await pilot.pause()
         assert frame(app).count(HOSTILE) == 4
+
+
+@pytest.mark.parametrize(
+    "dialog",
+    [
+        AnswersDialog("", [], title=HOSTILE),
+        ChoiceDialog(HOSTILE, [("a", Text("a"))]),
+        TextPage(HOSTILE, Text("a")),
+    ],
+)
+async def test_markup_in_a_title_is_shown_as_it_is(dialog: ModalScreen[object]) -> None:
+    app = BaseApp()
+    async with app.run_test() as pilot:
+        app.push_screen(dialog)
+        await pilot.pause()
+        assert HOSTILE in frame(app)
 
 
 @pytest.mark.parametrize("name", ["Static", "Label", "OptionList"])

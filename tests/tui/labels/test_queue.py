@@ -235,6 +235,15 @@ async def test_an_attack_of_10_kb_is_shown_inert_and_scrolls(topic_path: Path) -
         await play.leaves()
 
 
+async def test_the_name_of_the_topic_is_shown_as_it_is(topic_path: Path) -> None:
+    text = topic_path.read_text()
+    topic_path.write_text(text.replace("Tax advice", "'[b]Tax[/b] [@click=app.quit]x'", 1))
+    fill(topic_path, *many(10))
+    async with playing(topic_path, (120, 40)) as play:
+        await play.opens()
+        await play.shows("Label: [b]Tax[/b] [@click=app.quit]x · 10 wait")
+
+
 async def test_an_empty_inbox_says_how_to_fill_it_and_a_log_is_added_from_the_menu(
     topic_path: Path,
 ) -> None:
