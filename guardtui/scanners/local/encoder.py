@@ -180,6 +180,8 @@ def load_session(model: Path) -> Any:
     # Spinning threads would take the processor from the screen.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
+    # It would keep a plan of the memory for every length of texts.
+    options.enable_mem_pattern = False
     return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
