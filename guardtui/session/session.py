@@ -215,6 +215,7 @@ class Session:
     def best(self) -> Iteration | None:
         """The kept iteration with the highest coverage, the earliest of equal ones.
 
+        Complete ones come first: the prompts that an incomplete one has asked may be chosen.
         For iterations on different prompts, each is compared with the best one before it, on the
         current prompts that both have; of equal ones there, the one with more of them is the best.
         """
@@ -238,9 +239,9 @@ class Session:
         best, best_codes = None, None
         alignment: Alignment | None = None
         aligned = np.empty(0, np.uint64)
-        for iteration in self.comparable:
-            if iteration.decision is not Decision.KEEP:
-                continue
+        kept = [each for each in self.comparable if each.decision is Decision.KEEP]
+        complete = [each for each in kept if not each.evaluation.metrics.open]
+        for iteration in complete or kept:
             newest = self.iterations[-1].evaluation
             ground = newest if prompts is None else prompts
             keys = iteration.evaluation.keys

@@ -10,7 +10,7 @@ import pytest
 from guardtui.domain.evaluation import Evaluation
 from guardtui.domain.guardrail import Guardrail, ScannerSettings
 from guardtui.domain.topic import Topic
-from guardtui.domain.verdicts import Verdicts
+from guardtui.domain.verdicts import Triggered, Verdicts
 from guardtui.session.session import PLATEAU, Decision, Session
 from tests.guardrails import engine_settings
 
@@ -70,6 +70,19 @@ def test_better_is_strictly_greater_than_the_best_kept() -> None:
     assert not session.is_better(evaluation(TOPIC, 7))
     assert session.is_better(evaluation(TOPIC, 8))
     assert session.best is session.iterations[0]
+
+
+def test_an_incomplete_iteration_is_the_best_only_without_a_complete_one() -> None:
+    session = Session(TOPIC)
+    checked = evaluation(TOPIC, 10)
+    triggered = checked.verdicts.triggered.copy()
+    triggered[4:10] = Triggered.NOT_ASKED
+    checked = replace(checked, verdicts=replace(checked.verdicts, triggered=triggered))
+    session.record(session.next_iteration(checked, Decision.KEEP, "2026-01-01"))
+    assert session.best is session.iterations[0]
+    record(session, 7, Decision.KEEP)
+    assert session.best is session.iterations[1]
+    assert session.best_coverage == 0.7
 
 
 def test_discard_restores_the_best_definition_exactly() -> None:

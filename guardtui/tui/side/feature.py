@@ -63,9 +63,12 @@ class SideFeature:
         iterations = tuple(self._services.session.comparable)
         entries = await asyncio.to_thread(recorded_history, iterations)
         marks = history_marks(self._services.session)
-        guardrail = iterations[0].evaluation.settings.guardrail.badge() if iterations else ""
+        guardrails = {entry.settings.guardrail.badge() for entry in entries}
+        of_one = next(iter(guardrails)) if len(guardrails) == 1 else ""
         panes = self._window.panes
-        panes.history.show(guardrail, lambda width: history_lines(entries, marks, width))
+        panes.history.show(
+            of_one, lambda width: history_lines(entries, marks, width, of_one=bool(of_one))
+        )
         panes.mark_focus()
 
 
@@ -76,7 +79,11 @@ def _history_of(state: AppState) -> tuple[object, ...]:
 
 
 def history_lines(
-    entries: Sequence[HistoryEntry], marks: Mapping[str, Sequence[str]], width: int
+    entries: Sequence[HistoryEntry],
+    marks: Mapping[str, Sequence[str]],
+    width: int,
+    *,
+    of_one: bool,
 ) -> Text:
     """Return the chart of coverage and a line for each iteration, newest first."""
     if not entries:
@@ -85,9 +92,9 @@ def history_lines(
     if len(entries) > 1:
         text.append_text(chart_text(entries, CHART_LINES, width, len(entries) - 1)).append("\n")
     lines = [
-        head_line(width, of_one=True),
+        head_line(width, of_one=of_one),
         *(
-            entry_line(entry, width, marks=marks.get(entry.name, ()), of_one=True)
+            entry_line(entry, width, marks=marks.get(entry.name, ()), of_one=of_one)
             for entry in reversed(entries)
         ),
     ]

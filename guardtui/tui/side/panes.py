@@ -28,14 +28,14 @@ class HistoryPane(VerticalScroll):
     def __init__(self) -> None:
         super().__init__(id="history")
         self.heading = self.BORDER_TITLE
-        """The title with the guardrail of all these iterations."""
+        """The title with the guardrail, if all iterations are by one."""
         self._sheet = ReflowedText()
 
     def compose(self) -> ComposeResult:
         yield self._sheet
 
     def show(self, guardrail: str, draw: Callable[[int], Text]) -> None:
-        """Show a text of one guardrail that `draw` makes for a width in cells."""
+        """Show a text that `draw` makes for a width in cells, of one guardrail if it has a name."""
         self.heading = " · ".join(filter(None, (self.BORDER_TITLE, guardrail)))
         self._sheet.show(draw)
 
