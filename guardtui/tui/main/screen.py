@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.events import Key, Paste
+from textual.events import Key, Paste, Resize, ScreenResume
 from textual.screen import Screen
 from textual.widgets import Button
 
@@ -92,6 +92,7 @@ class MainScreen(Screen[None]):
         self.window = Window(self, self.panes)
         self.features: Features | None = None
         self._gone = threading.Event()
+        self._resumed = False
         if opening.opened is not None and _FEATURES in sys.modules:
             self._make(opening.opened)
 
@@ -147,7 +148,7 @@ class MainScreen(Screen[None]):
                 return action not in ("quit", call_of("quit"))
 
     def compose(self) -> ComposeResult:
-        self.add_class(layout_for(self.app.size), update=False)
+        self.add_class(layout_for(self.app.size))
         yield from self.panes.compose()
 
     def use_config(self, config: Config) -> None:
@@ -208,6 +209,10 @@ class MainScreen(Screen[None]):
         self._loaded.tour.close()
 
     # --- opening and quitting -------------------------------------------------------------
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Style no widget again that was styled when it was mounted, with the same classes."""
+        event.refresh_styles, self._resumed = self._resumed, True
 
     def on_mount(self) -> None:
         if not (self.is_attached and self.app.is_running):
@@ -392,8 +397,10 @@ class MainScreen(Screen[None]):
         event.stop()
         self._loaded.tour.pressed(event.button.id)
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: Resize) -> None:
         self.panes.fit()
+        if self.is_current and event.size == self.outer_size:
+            event.prevent_default()  # it says that all was laid out, and Textual would do so again
         if self.features is not None:
             self.features.header.draw()
             self.features.metrics.draw_summary()
