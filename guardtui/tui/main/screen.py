@@ -92,7 +92,6 @@ class MainScreen(Screen[None]):
         self.window = Window(self, self.panes)
         self.features: Features | None = None
         self._gone = threading.Event()
-        self._resumed = False
         if opening.opened is not None and _FEATURES in sys.modules:
             self._make(opening.opened)
 
@@ -211,8 +210,11 @@ class MainScreen(Screen[None]):
     # --- opening and quitting -------------------------------------------------------------
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        """Style no widget again that was styled when it was mounted, with the same classes."""
-        event.refresh_styles, self._resumed = self._resumed, True
+        """Style no widget again, at the start and behind each dialog that closes.
+
+        It was styled when it was mounted, and is when its classes or the theme change.
+        """
+        event.refresh_styles = False
 
     def on_mount(self) -> None:
         if not (self.is_attached and self.app.is_running):
