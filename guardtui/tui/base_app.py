@@ -49,6 +49,7 @@ from guardtui.tui.textual_compat import (
     add_line_filter,
     end_crashes_silently,
     forget_notifications,
+    hash_rules_at_once,
     ignore_outdated_sizes,
     keymap_of,
     start_with_theme,
@@ -98,6 +99,7 @@ class BaseApp(AppDownloads):
         self._typed = KeysInTurn(self, super().on_event, self._must_wait)
         add_line_filter(self, ControlFilter())
         ignore_outdated_sizes()
+        hash_rules_at_once()
         end_crashes_silently(
             self
         )  # `run_app` raises the error to where it is shown without prompts

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 from textual.binding import Keymap
+from textual.css.model import RuleSet
 from textual.document._wrapped_document import WrappedDocument
 from textual.driver import Driver
 from textual.drivers._writer_thread import WriterThread
@@ -64,6 +65,14 @@ def ignore_outdated_sizes() -> None:
     that wait in its queue, as while the app starts, would do so in turn for ever.
     """
     Screen._on_resize = _resize_to_the_app  # type: ignore[method-assign, assignment]
+
+
+def hash_rules_at_once() -> None:
+    """Hash a rule of the style sheets by its identity as Textual does, but not in Python.
+
+    Each widget that is styled looks all of them up, a hundred thousand times while the app starts.
+    """
+    RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def is_stopped(message: Message) -> bool:

@@ -14,18 +14,21 @@ from typing import Any
 import pytest
 
 from guardtui.files.topic_files import load_topic
-from guardtui.http.retries import Retries
 from guardtui.scanners.airs.credentials import AirsSettings
 from guardtui.scanners.airs.management import ManagementClient
+from tests.http.waits import soon
 
 from .conftest import TOPIC, Result, Run
 from .terminal import Terminal
 from .test_eval_airs import Cloud, cloud
 
-__all__ = ["cloud"]
+__all__ = ["cloud", "soon"]
 
 pytest.importorskip("aiohttp")
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+pytestmark = [
+    pytest.mark.skipif(os.name == "nt", reason="POSIX signals"),
+    pytest.mark.usefixtures("soon"),
+]
 
 NAME = "Tax advice"
 ON = ("--guardrail", "airs:sandbox")
@@ -302,18 +305,6 @@ def test_the_wait_tells_when_it_is_in_effect_and_when_not(cloud: Cloud, airs: To
     assert (done.code, "has this definition already" in done.err) == (0, True)
     assert "in effect: scans use it" in done.err
     assert airs(*REVERT, "--no-wait").code == 0
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries after a thousandth of the time."""
-    usual = Retries.wait
-
-    def wait(self: Retries, *arguments: Any) -> float | None:
-        seconds = usual(self, *arguments)
-        return None if seconds is None else seconds / 1000
-
-    monkeypatch.setattr(Retries, "wait", wait)
 
 
 def test_a_partly_failed_apply_can_be_reverted(cloud: Cloud, airs: Topics) -> None:

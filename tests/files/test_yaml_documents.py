@@ -63,7 +63,7 @@ def test_start_of_multiplied_aliases_is_short() -> None:
 def test_failure_beside_unknown_tags_prints_nothing(failing: str) -> None:
     with pytest.raises(FileError):
         load_yaml(PATH, f"[!x a, !y [b], !z {{c: d}}, {failing}]")
-    gc.collect()  # an error in a generator that is left behind would be a warning
+    gc.collect(1)  # an error in a generator that is left behind would be a warning
 
 
 ANY = settings(max_examples=up_to(3000), deadline=None, suppress_health_check=list(HealthCheck))

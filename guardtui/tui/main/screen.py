@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.events import Key, Paste
+from textual.events import Key, Paste, Resize, ScreenResume
 from textual.screen import Screen
 from textual.widgets import Button
 
@@ -147,7 +147,7 @@ class MainScreen(Screen[None]):
                 return action not in ("quit", call_of("quit"))
 
     def compose(self) -> ComposeResult:
-        self.add_class(layout_for(self.app.size), update=False)
+        self.add_class(layout_for(self.app.size))
         yield from self.panes.compose()
 
     def use_config(self, config: Config) -> None:
@@ -208,6 +208,13 @@ class MainScreen(Screen[None]):
         self._loaded.tour.close()
 
     # --- opening and quitting -------------------------------------------------------------
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Style no widget again, at the start and behind each dialog that closes.
+
+        It was styled when it was mounted, and is when its classes or the theme change.
+        """
+        event.refresh_styles = False
 
     def on_mount(self) -> None:
         if not (self.is_attached and self.app.is_running):
@@ -392,8 +399,10 @@ class MainScreen(Screen[None]):
         event.stop()
         self._loaded.tour.pressed(event.button.id)
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: Resize) -> None:
         self.panes.fit()
+        if self.is_current and event.size == self.outer_size:
+            event.prevent_default()  # it says that all was laid out, and Textual would do so again
         if self.features is not None:
             self.features.header.draw()
             self.features.metrics.draw_summary()

@@ -60,7 +60,28 @@ class FittingFooter(Footer):
         keys = (self.app.size.width, *self._entries())
         if keys != self._composed:
             self._composed = keys
-            await super().recompose()
+            if not self._replace_texts():
+                await super().recompose()
+
+    def _replace_texts(self) -> bool:
+        """Give the keys their new texts; return whether there are as many as before.
+
+        New widgets would be styled, mounted and laid out, as often as something starts or ends.
+        """
+        shown, at_the_end = self._fitting()
+        entries, keys = [*shown, None, *at_the_end], list(self.children)
+        if [isinstance(key, FooterKey) for key in keys] != [entry is not None for entry in entries]:
+            return False
+        for key, entry in zip(keys, entries, strict=True):
+            if isinstance(key, FooterKey) and entry is not None:
+                binding = entry.binding
+                key.key, key.key_display, key.description = binding.key, entry.display, entry.text
+                key.action, key.tooltip = binding.action, binding.tooltip
+                key.refresh(layout=True)
+        return True
+
+    def _fitting(self) -> tuple[list[FooterEntry], list[FooterEntry]]:
+        return fitting(self._entries(), self.app.size.width)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -70,7 +91,7 @@ class FittingFooter(Footer):
     def compose(self) -> ComposeResult:
         if not self._composed:
             return
-        shown, at_the_end = fitting(self._entries(), self.app.size.width)
+        shown, at_the_end = self._fitting()
         yield from map(self._key, shown)
         yield Static("", classes="footer-gap")
         yield from map(self._key, at_the_end)

@@ -22,6 +22,9 @@ from guardtui.session.session_file import session_file
 from guardtui.session.store import SessionStore
 from tests.app.agent.test_loop import BETTER, FIRST, TOPIC, WORSE
 from tests.cli.sandbox_server import account_variables, request, sandbox_server
+from tests.http.waits import soon
+
+__all__ = ["soon"]
 
 SUBJECTS = ("income tax", "a tax refund", "my tax return", "bread", "dragons", "the train")
 COUNT = 60
@@ -115,6 +118,7 @@ async def test_cancelled_evaluation_keeps_its_verdicts_and_counts_its_calls(
     assert asked(service) <= 1000 - trial["calls_left"]
 
 
+@pytest.mark.usefixtures("soon")
 async def test_retries_are_counted(files: AgentFiles, service: str) -> None:
     request(f"{service}/_sandbox/faults", {"faults": ["500@answers=every:2"]})
     loop = loop_of(files, service)

@@ -32,10 +32,11 @@ from guardtui.session.session import Decision, Iteration, Recorder
 from tests.app.cloud import COUNT, PROMPTS, Cloud, RemoteBench, cloud, engine, remote
 from tests.guardrails import airs_settings
 from tests.http.server import Received, Server, Step, answer
+from tests.http.waits import soon
 from tests.scanners.models.judges import asked, prompts_of, said
 from tests.tui.tax_app import ROWS, topic_path
 
-__all__ = ["cloud", "engine", "topic_path"]
+__all__ = ["cloud", "engine", "soon", "topic_path"]
 
 SCAN = ScanChoice(apply=True, likely=False, agreed=False)
 AGREED = ScanChoice(apply=True, likely=False, agreed=True)
@@ -278,6 +279,7 @@ async def test_a_profile_chosen_for_a_dismissed_scan_is_asked_for_again(
     assert len(author.recorded) == 1
 
 
+@pytest.mark.usefixtures("soon")
 async def test_a_failing_service_leaves_a_message_and_the_preview(cloud: Cloud, desk: Open) -> None:
     await cloud.stop()
     author = desk()

@@ -207,6 +207,32 @@ async def test_the_app_shows_the_highlighted_theme(topic_path: Path, path: Path)
         assert again.has_class("-light-mode")
 
 
+async def test_all_has_its_styles_from_the_start_and_behind_a_dialog_that_changes_the_theme(
+    topic_path: Path, path: Path
+) -> None:
+    app = make(topic_path, load_config(path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main = await ready(pilot, app)
+
+        def styles() -> list[dict[str, object]]:
+            return [dict(widget.styles.base.get_rules()) for widget in main.query("*")]
+
+        dark = styles()
+        app.stylesheet.update(main)
+        assert styles() == dark  # all that was mounted has the styles of its classes
+        options = await chooser(pilot, app)
+        options.highlighted = next(
+            place for place, one in enumerate(options.options) if "light" in (one.id or "")
+        )
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is main)
+        await pilot.pause()
+        light = styles()
+        assert light != dark
+        app.stylesheet.update(main)
+        assert styles() == light
+
+
 def test_the_encoder_of_the_settings_is_for_sessions_that_have_none(topic_path: Path) -> None:
     workspace = Workspace.open(topic_path)
     assert choose_scanner(workspace, None, None, "static").encoder_name == "static"
