@@ -23,8 +23,8 @@ WINDOW = 256
 """Maximum number of tokens; the model was published with this window."""
 CHARACTERS = 4096
 """Maximum number of tokenised characters: 16 per token of the window, for texts of 10 MB."""
-BATCH_TOKENS = 1024
-"""Tokens per run: larger batches exceed the processor's cache and are slower per prompt."""
+BATCH_TOKENS = 256
+"""Tokens per run: larger batches need more memory and are not faster per prompt."""
 
 
 class MiniLM:
