@@ -48,14 +48,14 @@ KEYS = """
 6 | Enter | → 0.840
 6 | Enter | coverage 0.840
 6 | F2 | Kept as #2
-6 | Esc, F6 | look-alike
+6 | Esc, F6 | adjacent-software
 7 | Esc, 7, /, type loopholes, Enter | shown 1
 7 | e | Take it out of the prompt file?
 7 | y | 198 prompts
 7 | Esc, 4 | [4 regressions 7]
 7 | F12 | {+
 7 | F12 | coverage 0.810
-8 | F3 | Discarded as #3
+8 | F3 | 199 prompts
 9 | F4 | History
 9 | End, p | Baseline: #0
 9 | Esc, F7 | Baseline: #2

@@ -79,10 +79,19 @@ class EditPreview:
         old, new = (side["coverage"] for side in self.rates)
         return 0.0 if old is None or new is None else new - old
 
-    def sets_right(self, key: int) -> bool:
-        """Return whether the prompt of this key is no mistake of the edited definition."""
+    def corrects(self, key: int) -> bool:
+        """Return whether the edit makes the prompt of this key right, or an example.
+
+        If the definition in the editor is right too without the prompts that were taken out, it is
+        not the edit that corrects it.
+        """
         row = self.prompts.row_of(key)
-        return row is None or not is_wrong(self.after.codes[row : row + 1])[0]
+        if row is None:
+            return True
+        before, after = (
+            is_wrong(each.codes[row : row + 1])[0] for each in self.comparison.evaluations
+        )
+        return bool(before and not after)
 
     @property
     def lines(self) -> tuple[str, ...]:

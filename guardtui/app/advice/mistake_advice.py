@@ -76,12 +76,15 @@ class MistakeAdvice:
                 f"By {by} it is judged rightly, so no edit can be tried there: an experiment asks "
                 "the guardrail itself."
             )
+        if not tried:
+            return "No edit was tried: write a description within the limits first."
         if not self.measured:
             return (
                 f"None of {tried} edits of the examples corrects it, by {by}. Change the words of "
                 "the part that is nearest, check the label, or look at another mistake."
             )
-        count = f"{len(known.found)} of {tried} edits correct it, by {by}"
+        useless = min(len(known.found), _MEASURED) - len(self.measured)
+        count = f"{len(known.found) - useless} of {tried} edits correct it, by {by}"
         if self.measured[0].preview.gain > 0:
             return (
                 f"{count}. A gain may be chance, as the edits were chosen on these prompts: on new "
@@ -167,7 +170,7 @@ class MistakeExplanations:
             )
             for correction in found
         ]
-        right = [correction for correction in measured if correction.preview.sets_right(key)]
+        right = [correction for correction in measured if correction.preview.corrects(key)]
 
         def order(correction: MeasuredCorrection) -> tuple[float, int]:
             comparison = correction.preview.comparison
@@ -262,5 +265,5 @@ def why_wrong(
 def _part(evaluation: Evaluation, matched: int) -> str:
     examples = evaluation.topic.examples
     if not 0 < matched <= len(examples):
-        return "the description"
+        return "the description" if evaluation.topic.description.strip() else "the name"
     return f"example {matched}, “{display_start(examples[matched - 1], 60)}”"

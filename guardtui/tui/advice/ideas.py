@@ -359,6 +359,7 @@ class IdeaFeature:
             self._window.perform(_ACTIONS[idea.kind])
         elif idea.kind is IdeaKind.LIMITS:
             self._window.panes.show("editor")
+            self._window.panes.editor.focus_first_gap()
         elif idea.kind is IdeaKind.MISTAKES:
             self._window.panes.show("results")
             self._window.perform("explain_mistake(True)")

@@ -13,7 +13,7 @@ import pytest
 
 from guardtui.app.advice.edit_preview import EDITED_MEANWHILE
 from guardtui.app.advice.mistake_advice import MistakeAdvice, why_wrong
-from guardtui.domain.comparison import codes_for, whole_coverage
+from guardtui.domain.comparison import codes_for, compare, whole_coverage
 from guardtui.domain.topic import Topic
 from guardtui.domain.verdicts import is_wrong
 from guardtui.scanners.local.explanation import Contribution
@@ -47,10 +47,32 @@ async def test_each_mistake_has_a_reason_and_edits_that_do_what_they_say(tmp_pat
         assert advice.why.startswith("It belongs to" if belongs else "It does not belong to")
         assert "nearest is" in advice.why
         assert "needed" in advice.why
-        found = advice.corrections.found
-        assert f"{len(found)} of {advice.corrections.tried} edits correct it" in advice.outcome
+        found, tried = len(advice.corrections.found), advice.corrections.tried
+        assert f"{found} of {tried} edits correct it" in advice.outcome
         assert advice.measured
-        assert all(one.preview.sets_right(int(state.prompts.keys[row])) for one in advice.measured)
+        key = int(state.prompts.keys[row])
+        assert all(one.preview.corrects(key) for one in advice.measured)
+        preview = next(
+            one.preview for one in advice.measured if one.preview.prompts.row_of(key) is not None
+        )
+        # Right before the edit too, as when another prompt was taken out of the fit.
+        useless = replace(preview, comparison=compare(preview.after, preview.after))
+        assert not useless.corrects(key)
+
+
+async def test_without_a_description_no_edit_is_tried_and_that_is_said(tmp_path: Path) -> None:
+    async with Loop(written(tmp_path), threshold="built-in") as app:
+        bare = app.services.state.topic.model_copy(
+            update={"name": "Soup", "description": "", "examples": ()}
+        )
+        app.services.editing.replace(bare)
+        await app.jobs.finished()
+        evaluation = app.services.state.evaluation
+        assert evaluation is not None
+        advice = await advised(app, int(np.flatnonzero(is_wrong(evaluation.codes))[0]))
+        assert isinstance(advice, MistakeAdvice)
+        assert advice.outcome == "No edit was tried: write a description within the limits first."
+        assert "nearest is the name, at" in advice.why
 
 
 @pytest.mark.parametrize("threshold", ["fitted", "built-in"])

@@ -169,7 +169,7 @@ def test_words_and_nearest_part_are_the_engines_view_of_the_verdict_of_another()
     own = detail_text(shown).plain
     other = detail_text(replace(shown, by_engine=False)).plain
     assert "the engine" not in own
-    assert "the engine's view: nearest: the description  raises the score" in other
+    assert "the engine's view: nearest: the name  raises the score" in other
     assert "1.23" not in own + other
 
 
