@@ -174,7 +174,7 @@ class IdeasPage(EditList[Choice]):
 def notes_of(ideas: Ideas) -> list[str]:
     """Return how the ideas were measured."""
     result = ideas.result
-    if result is None:
+    if result is None or not result.single_edits:
         return list(ideas.notes)
     gain = (
         " A gain is what prompts show that had no part in choosing the edit, with an interval of "
