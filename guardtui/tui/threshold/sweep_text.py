@@ -60,9 +60,14 @@ def views_line(shown: str, *, table: bool) -> Text:
 
 
 def here_text(curves: Sweep, threshold: float, before: float) -> Text:
-    """Return the threshold and its rates with intervals."""
-    metrics = curves.metrics(curves.index(threshold))
-    spans = rate_intervals(metrics)
+    """Return the threshold and its rates with intervals.
+
+    One that was moved here, or is the best on these labels, was chosen on them.
+    """
+    place, best = curves.index(threshold), curves.best()
+    metrics = curves.metrics(place)
+    chosen = threshold != before or (best is not None and curves.index(best) == place)
+    spans = rate_intervals(metrics, fitted=chosen)
     text = Text(f"threshold {short(threshold)}", "bold")
     if threshold != before:
         text.append(f"  (was {short(before)})", "$text-muted")

@@ -167,6 +167,7 @@ async def test_the_best_threshold_has_its_interval_and_depends_on_floors(topic_p
         await pilot.press("b")
         assert here.threshold == best.threshold
         await follows(pilot, app, main)
+        assert frame(app).count(bracketed(best.interval)) == 2  # here, and of the best
         assert main.state.evaluation is not None
         assert main.state.evaluation.metrics == best.metrics
         await pilot.press("f", *"0.9 2", "enter")
