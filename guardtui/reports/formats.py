@@ -121,6 +121,9 @@ FORMATS: dict[str, ReportFormat] = {
 }
 """The built-in formats, those for readers first; other packages may add more."""
 
+OF_SESSIONS = ("tsv",)
+"""Formats of all iterations of a session, which a single evaluation does not have."""
+
 WITH_NEXT_STEP = ("html", "md", "brief")
 """Formats that say what to do next, by the session and measured edits."""
 
