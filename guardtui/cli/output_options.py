@@ -203,7 +203,8 @@ def choose_reports(
     formats = [name for name in FORMATS if name not in OF_SESSIONS]
     outputs = with_variants(choose(format_name, paths, "table", formats), variants)
     for output in outputs:
-        load_writer(output.format_name)  # an unknown format fails before the work
+        # An unknown format fails before the work.
+        load_writer(output.format_name, without=OF_SESSIONS)
     return outputs
 
 

@@ -106,7 +106,8 @@ def test_one_evaluation_has_no_log_of_iterations(
     assert (done.code, done.out) == (2, "")
     assert "'guardtui export TOPIC --format tsv'" in done.err
     assert not (folder / "r.tsv").exists()
-    assert ".tsv" not in run(*command.split(), "-o", "r.xyz").err
+    for wrong in (["-o", "r.xyz"], ["--format", "xyz"]):
+        assert "tsv" not in run(*command.split(), *wrong).err
     assert run(*command.split(), "--format", "json", "-o", "r.tsv").code == 0  # by its name only
 
 
