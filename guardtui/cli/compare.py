@@ -17,11 +17,10 @@ from guardtui.cli.options import FILE, engine_options, reading_options
 from guardtui.cli.output_options import (
     ReportOutput,
     check_outputs,
-    choose,
+    choose_reports,
     format_option,
     outputs_option,
     variants_of,
-    with_variants,
 )
 from guardtui.domain.operating_point import Wanted
 from guardtui.domain.prompt_reading import AS_WRITTEN, Reading
@@ -29,7 +28,7 @@ from guardtui.files.inputs import agreed_topic, disagreement
 from guardtui.files.prompt_files import load_prompts
 from guardtui.files.topic_files import TopicFile, load_topic
 from guardtui.reports.compared import MistakesData, Side, compared_report, mistakes_document
-from guardtui.reports.formats import DOCUMENT_FORMATS, load_writer, render
+from guardtui.reports.formats import DOCUMENT_FORMATS, OF_SESSIONS, load_writer, render
 from guardtui.reports.json_data import encode
 from guardtui.session.evaluation_refs import (
     SIGN,
@@ -54,7 +53,7 @@ from guardtui.session.evaluation_refs import (
 )
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@format_option("table", without=("tsv",))
+@format_option("table", without=OF_SESSIONS)
 @click.option(
     "--prompts",
     type=FILE,
@@ -89,9 +88,7 @@ def command(
         raise click.UsageError("--unlabelled and --sheet need --prompts: add --prompts FILE")
     read = [path for word in (before, after) for path in read_files(word)]
     check_outputs(outputs, *read, *filter(None, [prompts]))
-    chosen = with_variants(choose(format_name, outputs, "table"), variants_of(others))
-    for output in chosen:
-        load_writer(output.format_name)  # an unknown format fails before the work
+    chosen = choose_reports(format_name, outputs, variants_of(others))
     sides: tuple[RecordedEvaluation | Mistakes, RecordedEvaluation | Mistakes]
     if prompts is None:
         sides = find_evaluation(before), find_evaluation(after)

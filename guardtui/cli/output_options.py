@@ -183,6 +183,31 @@ def choose(
     return outputs
 
 
+def choose_reports(
+    format_name: str | None, paths: Sequence[Path], variants: Collection[str]
+) -> list[ReportOutput]:
+    """Return the outputs of a command that reports on one evaluation, by default as a table.
+
+    Raises `click.UsageError`, `InputError` and, for an unknown format, `ReportError`.
+    """
+    from guardtui.reports.formats import FORMATS, OF_SESSIONS, load_writer
+
+    for name in OF_SESSIONS:
+        ending = f".{FORMATS[name].ending}"
+        by_ending = format_name is None and any(path.suffix.lower() == ending for path in paths)
+        if format_name == name or by_ending:
+            raise InputError(
+                f"format {name}: it has the iterations of a session, and this is one evaluation\n"
+                f"  'guardtui export TOPIC --format {name}' writes it; choose another format here"
+            )
+    formats = [name for name in FORMATS if name not in OF_SESSIONS]
+    outputs = with_variants(choose(format_name, paths, "table", formats), variants)
+    for output in outputs:
+        # An unknown format fails before the work.
+        load_writer(output.format_name, without=OF_SESSIONS)
+    return outputs
+
+
 def format_for(
     format_name: str | None, path: Path | None, default: str, formats: Collection[str]
 ) -> str:

@@ -111,7 +111,7 @@ _HELP = {
     "no-near-misses": "Prompts that have nothing in common with the topic are told apart by "
     "nearly any definition, so the rate at which they are rightly let through says little. Add "
     "prompts with the topic's own words and another intent.",
-    "file": "The file cannot be read as a topic. Correct it as the message says.",
+    "file": "The file cannot be read as a topic, or as guardrails. Correct it as the message says.",
 }
 _OTHERS = "A finding about the labelled prompts. The lines are those of the prompt file."
 

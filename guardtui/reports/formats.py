@@ -7,7 +7,7 @@ formats by an entry point of the group `GROUP`: a name and a `Writer`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -121,6 +121,9 @@ FORMATS: dict[str, ReportFormat] = {
 }
 """The built-in formats, those for readers first; other packages may add more."""
 
+OF_SESSIONS = ("tsv",)
+"""Formats of all iterations of a session, which a single evaluation does not have."""
+
 WITH_NEXT_STEP = ("html", "md", "brief")
 """Formats that say what to do next, by the session and measured edits."""
 
@@ -151,15 +154,15 @@ def format_of(name: str) -> ReportFormat:
     return ReportFormat(ending, "added by another package")
 
 
-def load_writer(name: str, *, variant: bool = False) -> Writer:
+def load_writer(name: str, *, variant: bool = False, without: Collection[str] = ()) -> Writer:
     """Return the writer of a format, of its variant if that is wanted.
 
-    Raises `ReportError` if the format is unknown or cannot be loaded. A format without a variant
-    has one writer.
+    Raises `ReportError` if the format is unknown, with all to choose from but those in `without`,
+    or cannot be loaded. A format without a variant has one writer.
     """
     known = FORMATS.get(name)
     if known is None:
-        return _added_writer(name)
+        return _added_writer(name, without)
     write = import_module(known.module).write
     depth = known.depth
     if depth is not None:
@@ -172,7 +175,7 @@ def load_writer(name: str, *, variant: bool = False) -> Writer:
     return writer
 
 
-def _added_writer(name: str) -> Writer:
+def _added_writer(name: str, without: Collection[str]) -> Writer:
     from importlib.metadata import entry_points
 
     from guardtui.reports.base import ReportError
@@ -186,9 +189,8 @@ def _added_writer(name: str) -> Writer:
                 f"({type(error).__name__})"
             ) from error
         return loaded
-    raise ReportError(
-        f"unknown report format {name!r}: choose one of {', '.join(report_formats())}"
-    )
+    choices = ", ".join(known for known in report_formats() if known not in without)
+    raise ReportError(f"unknown report format {name!r}: choose one of {choices}")
 
 
 def render(document: Document, name: str) -> str:

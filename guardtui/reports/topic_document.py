@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from guardtui import __version__
 from guardtui.advice.judgement import Code, judge
+from guardtui.domain.comparison import Comparison
 from guardtui.domain.definition_changes import definition_edits
 from guardtui.domain.document import (
     Block,
@@ -38,6 +39,7 @@ from guardtui.domain.figures import (
     rate_text,
 )
 from guardtui.domain.guardrail import ENGINE, Guardrail, guardrail_label, guardrail_text
+from guardtui.domain.significance import Difference
 from guardtui.domain.statistics import rate_intervals
 from guardtui.domain.topic import Intent, byte_length, total_bytes, violations
 from guardtui.reports.base import (
@@ -116,7 +118,7 @@ def _lead(report: ReportInput) -> Iterator[Phrase]:
         spread = f" ({interval} {ON_NEW_PROMPTS})" if interval else ""
         yield f"Coverage is {rate_text(metrics.coverage)}{spread}."
     if comparison is not None:
-        yield f"{capitalized(comparison.describe(report.baseline_name))}{report.baseline_caution}."
+        yield f"{capitalized(_change(comparison, report.baseline_name))}{report.baseline_caution}."
     judgement = judge(report.evaluation, comparison, report.baseline_number)
     if judgement.code in (Code.NO_COVERAGE, Code.TOO_FEW_LABELS):
         yield f"{capitalized(judgement.text)}."
@@ -124,6 +126,17 @@ def _lead(report: ReportInput) -> Iterator[Phrase]:
         yield f"{capitalized(missing)}."
     if report.unlabelled:
         yield f"{capitalized(report.unlabelled)}."
+
+
+def _change(comparison: Comparison, baseline: str) -> str:
+    """Return what a comparison shows; for figures of different measures no verdict, but why."""
+    before, now = (side.settings for side in comparison.evaluations)
+    significance = comparison.significance
+    none = significance.difference in (Difference.NONE, Difference.NOT_COMPARABLE)
+    if none or now.measures_as(before):
+        return comparison.describe(baseline)
+    how = "by another guardrail" if before.guardrail != now.guardrail else "at another threshold"
+    return f"{baseline} is measured {how}: {significance.changes}"
 
 
 def _verdict(report: ReportInput, quote: Quote) -> str:

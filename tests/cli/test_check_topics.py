@@ -50,6 +50,23 @@ def test_advice_alone_fails_only_when_strict(run: Run, folder: Path) -> None:
     assert (strict.code, "warning: not.yaml: " in strict.out) == (1, True)
 
 
+def test_guardrails_beside_topics_are_checked_as_what_they_are(run: Run, folder: Path) -> None:
+    team = folder / "guardrails.yaml"
+    team.write_text("prod: {kind: airs, profile: prod}\n", "utf-8")
+    for names in (("guardrails.yaml", "topic.yaml"), ("guardrails.yaml",)):
+        done = run("check", *names, "--strict")
+        assert (done.code, done.out) == (0, "nothing is wrong or doubtful\n")
+        assert done.err == "guardrails.yaml: checked as guardrails, not as a topic: 1 guardrail\n"
+    team.write_text("prod: {kind: airs, profil: prod}\nother: {kind: none}\n", "utf-8")
+    wrong = run("check", "guardrails.yaml", "topic.yaml")
+    assert wrong.code == 2
+    assert "error: guardrails.yaml:1: prod: profil: " in wrong.out
+    assert "error: guardrails.yaml:2: other: kind: " in wrong.out
+    team.unlink()
+    gone = run("check", "guardrails.yaml")
+    assert (gone.code, "no such file" in gone.out) == (2, True)
+
+
 def test_nothing_in_a_log_of_github_acts(run: Run, folder: Path) -> None:
     (folder / "::error::x.yaml").write_text("name: [\n", "utf-8")
     (folder / "x.yaml").write_text("##[group]x: 1\nname: ##[add-mask]x\n", "utf-8")
@@ -61,12 +78,19 @@ def test_nothing_in_a_log_of_github_acts(run: Run, folder: Path) -> None:
     assert not re.search(r"^\s*::", done.out + done.err, re.MULTILINE)
 
 
-def test_the_hook_runs_the_command_on_topic_files(run: Run) -> None:
+def test_the_hook_runs_the_command_on_topic_files(run: Run, folder: Path) -> None:
     (hook,) = load(HOOKS.read_text("utf-8"))
     words = shlex.split(hook["entry"])
     assert words[0] == "guardtui"
     assert run(*words[1:], "topic.yaml").code == 0
     pattern = re.compile(hook["files"])
+    topics = folder / "topics"
+    topics.mkdir()
+    (topics / "tax.yaml").write_text(TOPIC, "utf-8")
+    (topics / "guardrails.yaml").write_text("prod: {kind: airs, profile: prod}\n", "utf-8")
+    names = sorted(path.relative_to(folder).as_posix() for path in topics.iterdir())
+    assert all(map(pattern.search, names))
+    assert run(*words[1:], *names).code == 0
     for name in ("topics/tax.yaml", "a/topics/b/tax.yml", "topics/tax.json"):
         assert pattern.search(name), name
     for name in (".pre-commit-config.yaml", "topics/tax.csv", "mytopics/tax.yaml"):

@@ -82,6 +82,22 @@ def test_output_goes_to_the_file(run: Run, folder: Path) -> None:
     assert not (folder / ".guardtui").exists()
 
 
+@pytest.mark.parametrize(
+    ("encoder", "reason"), [("pair", "by another guardrail"), ("static", "at another threshold")]
+)
+def test_figures_of_another_measure_have_no_verdict(
+    run: Run, folder: Path, encoder: str, reason: str
+) -> None:
+    before = (*EVAL[:-1], f"encoder={encoder}", "--threshold", "0.3", "-o", "before.json")
+    assert run(*before).code == 0
+    now = (*EVAL, "--threshold", "0.999999", "--baseline", "before.json")
+    done = run(*now, "-o", "-", "-o", "r.md", "-o", "r.html")
+    assert done.code == 0
+    for text in (done.out, *((folder / name).read_text("utf-8") for name in ("r.md", "r.html"))):
+        assert f"The baseline is measured {reason}: coverage −" in text
+        assert "orse than the baseline" not in text
+
+
 def test_baseline_of_a_report_gates_regressions(here: Path, command: Run) -> None:
     good = (*EVAL, "--threshold", "0.3", "--format", "json", "--output", "before.json")
     assert command(*good) == (0, "", "")

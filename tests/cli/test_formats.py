@@ -95,6 +95,22 @@ def test_every_command_refuses_an_ending_that_it_cannot_write(
     assert not (folder / name).exists()
 
 
+@pytest.mark.parametrize(
+    "words", [["-o", "r.tsv"], ["--format", "tsv"], ["-o", "-", "-o", "r.tsv"]]
+)
+@pytest.mark.parametrize("command", [COMMANDS[0], COMMANDS[5]])
+def test_one_evaluation_has_no_log_of_iterations(
+    run: Run, folder: Path, command: str, words: list[str]
+) -> None:
+    done = run(*command.split(), *words)
+    assert (done.code, done.out) == (2, "")
+    assert "'guardtui export TOPIC --format tsv'" in done.err
+    assert not (folder / "r.tsv").exists()
+    for wrong in (["-o", "r.xyz"], ["--format", "xyz"]):
+        assert "tsv" not in run(*command.split(), *wrong).err
+    assert run(*command.split(), "--format", "json", "-o", "r.tsv").code == 0  # by its name only
+
+
 @pytest.mark.parametrize("name", ["r.eval", "r.parquet"])
 def test_no_text_is_written_into_a_binary_file_with_a_named_format(
     run: Run, folder: Path, name: str

@@ -255,6 +255,16 @@ def test_a_report_that_cannot_be_written_costs_neither_the_others_nor_the_gates(
     assert json.loads((folder / "after.json").read_text("utf-8"))["results"]
 
 
+def test_a_missing_folder_ends_the_command_before_any_report_is_written(
+    run: Run, folder: Path
+) -> None:
+    done = run(*EVAL, "-o", "report.json", "-o", "none/report.html", "--min-coverage", "1")
+    assert (done.code, done.out) == (2, "")
+    assert "no folder none" in done.err
+    assert "gate" not in done.err
+    assert not (folder / "report.json").exists()
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="a folder that root cannot write to is rare")
 def test_a_read_only_folder_fails_before_the_work(run: Run, folder: Path) -> None:
     shut = folder / "shut"

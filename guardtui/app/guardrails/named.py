@@ -100,7 +100,7 @@ def load_guardrails(topic: Path | None = None) -> tuple[NamedGuardrail, ...]:
     problems: list[FileError] = []
     for path in (team_file(topic), config_path()):
         try:
-            known += _read(path)
+            known += guardrails_in(path)
         except ConfigError as error:
             problems += error.problems
         except FileError as error:
@@ -142,8 +142,11 @@ def unknown_name(text: str, names: Sequence[str]) -> str:
     )
 
 
-def _read(path: Path) -> list[NamedGuardrail]:
-    """Return the guardrails of a file. Raises `ConfigError` and FileError."""
+def guardrails_in(path: Path) -> list[NamedGuardrail]:
+    """Return the guardrails of a file, none if it is missing.
+
+    Raises `ConfigError` with all problems of their names and keys, and FileError.
+    """
     section = _section(path, load_document(path, read_text(path)))
     known: list[NamedGuardrail] = []
     problems: list[FileError] = []
@@ -239,7 +242,7 @@ def save_guardrail(guardrail: NamedGuardrail) -> NamedGuardrail:
             absolute.relative_to(folder) if absolute.is_relative_to(folder) else absolute
         )
     rewrite(path, _HEADER, lambda text: _edited(path, text, guardrail.name, values))
-    return next(each for each in _read(path) if each.name == guardrail.name)
+    return next(each for each in guardrails_in(path) if each.name == guardrail.name)
 
 
 def _edited(path: Path, text: str, name: str, values: Mapping[str, Any]) -> str:

@@ -11,10 +11,12 @@ import click
 
 from guardtui.advice.text_lint import lint_text
 from guardtui.cli.command_help import Command
-from guardtui.cli.diagnostics import Exit, defused
+from guardtui.cli.diagnostics import Exit, defused, note
 from guardtui.cli.options import FILE, engine_options, exits, output_option, reading_options
 from guardtui.cli.output import check_output, path_from_here, write
 from guardtui.cli.output_options import format_choice, format_for
+from guardtui.config import ConfigError
+from guardtui.domain.figures import count_text
 from guardtui.domain.prompt_reading import Reading
 from guardtui.domain.targets import ExportTarget
 from guardtui.files.problems import FileError
@@ -82,7 +84,7 @@ def command(
     weaknesses of definitions, with the coverage that the engine measures without the
     weakness. Near-duplicates, and prompts near which another label would teach most, follow.
     Without --prompts, any number of topic files is checked by their texts alone, each
-    with all of its topics.
+    with all of its topics; of a guardrails.yaml among them, the names and keys are checked.
     """
     if prompts is None:
         for option, given in (
@@ -131,13 +133,22 @@ def command(
 
 
 def _definitions(path: Path, target: ExportTarget) -> list[Remark]:
-    """Return the remarks on the definitions of a file; an unreadable file is one."""
+    """Return the remarks on the definitions of a file; an unreadable file is one.
+
+    Guardrails are kept beside topics, so `topics/*.yaml` names their file too.
+    """
+    from guardtui.app.guardrails.named import FILE as TEAM_FILE
+    from guardtui.app.guardrails.named import guardrails_in
+
     try:
+        if path.name == TEAM_FILE and path.exists():
+            count = count_text(len(guardrails_in(path)), "guardrail")
+            note(f"{path}: checked as guardrails, not as a topic: {count}")
+            return []
         files = load_topics(path)
     except FileError as error:
-        lines = () if error.line is None else (error.line,)
-        text = "\n  ".join(filter(None, (error.problem, error.remedy)))
-        return [Remark(error.path, "error", "file", text, lines)]
+        problems = error.problems if isinstance(error, ConfigError) else (error,)
+        return [_unreadable(problem) for problem in problems]
     remarks = []
     for number, file in enumerate(files, start=1):
         alone = definition_remarks(str(path), file.topic, target)
@@ -153,6 +164,12 @@ def _definitions(path: Path, target: ExportTarget) -> list[Remark]:
             named = f"{name}: {remark.message}"
             remarks.append(replace(remark, message=named, lines=positions))
     return remarks
+
+
+def _unreadable(error: FileError) -> Remark:
+    lines = () if error.line is None else (error.line,)
+    text = "\n  ".join(filter(None, (error.problem, error.remedy)))
+    return Remark(error.path, "error", "file", text, lines)
 
 
 def _field_lines(path: Path) -> Mapping[str, int]:

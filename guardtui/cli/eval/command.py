@@ -27,6 +27,7 @@ from guardtui.cli.options import (
 from guardtui.cli.output_options import format_option, outputs_option, page_options, variants_of
 from guardtui.domain.prompt_reading import Reading
 from guardtui.files.command_lines import path_word
+from guardtui.reports.formats import OF_SESSIONS
 
 if TYPE_CHECKING:
     from guardtui.app.guardrails.named import NamedGuardrail
@@ -167,7 +168,7 @@ def _require_fitting(guardrail: NamedGuardrail, options: RunOptions) -> None:
 @click.argument("topic", type=FILE)
 @prompts_option
 @reading_options
-@format_option("table", without=("tsv",))
+@format_option("table", without=OF_SESSIONS)
 @outputs_option
 @page_options
 @click.option(

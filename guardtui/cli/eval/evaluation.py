@@ -19,7 +19,7 @@ from guardtui.cli.expressions import load_plugins, own_metrics
 from guardtui.cli.inputs import say_blank_texts, say_findings
 from guardtui.cli.options import reading_words
 from guardtui.cli.output import path_from_here
-from guardtui.cli.output_options import ReportOutput, check_outputs, choose, page_of, with_variants
+from guardtui.cli.output_options import ReportOutput, check_outputs, choose_reports, page_of
 from guardtui.cli.scans.run import ScanJob, ScanRun, make_run, say_notes
 from guardtui.domain.comparison import Change, compare
 from guardtui.domain.evaluation import Evaluation
@@ -32,7 +32,7 @@ from guardtui.domain.topic import Topic, describe_changes
 from guardtui.files.inputs import load_inputs
 from guardtui.files.profile_files import files_of
 from guardtui.reports.base import ReportInput
-from guardtui.reports.formats import WITH_NEXT_STEP, load_writer
+from guardtui.reports.formats import WITH_NEXT_STEP
 from guardtui.scanners.local.scanner import LocalScanner
 from guardtui.session.companions import Companions, kept_path, load_companions
 from guardtui.session.evaluation_refs import (
@@ -121,11 +121,9 @@ def _outputs(request: EvalRequest, files: Sequence[Path]) -> list[ReportOutput]:
     check_outputs(request.outputs, *files, session_file(request.topic))
     if request.thresholds:
         return threshold_outputs(request)
-    outputs = with_variants(choose(request.format_name, request.outputs, "table"), request.variants)
+    outputs = choose_reports(request.format_name, request.outputs, request.variants)
     if request.baseline is None and "junit" in request.variants:
         raise click.UsageError("--only-regressions needs --baseline")
-    for output in outputs:
-        load_writer(output.format_name)
     return outputs
 
 

@@ -11,6 +11,7 @@ from enum import Enum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -312,11 +313,9 @@ class MainScreen(Screen[None]):
     async def _quit(self) -> None:
         if self.features is None:
             self._keep_typed(always=True)
-            self.app.exit(0)
+            self.app.exit(0, message=self._kept_text())
             return
         workspace = self.services.workspace
-        from rich.text import Text
-
         from guardtui.app.leaving import exit_report
         from guardtui.app.ports import Confirm
 
@@ -354,14 +353,14 @@ class MainScreen(Screen[None]):
         with contextlib.suppress(StoreError):
             self._opening.now.keep(self.panes.editor.typed, always=always)
 
-    def _kept_text(self) -> str | None:
+    def _kept_text(self) -> Text | None:
         """Return what the author must know of edits that were kept before the topic was open."""
         now = self._opening.now
         if not isinstance(now, FirstLook) or not now.drafted:
             return None
         from guardtui.app.leaving import edits_kept
 
-        return edits_kept(now.path)
+        return Text(edits_kept(now.path))
 
     # --- messages -------------------------------------------------------------------------
 

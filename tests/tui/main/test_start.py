@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from rich.text import Text
 
 from guardtui.app.guardrails.remote import RemoteOptions
 from guardtui.domain.topic import Intent
@@ -59,6 +60,24 @@ class HeldImport:
 
     def release(self) -> None:
         self._released.set()
+
+
+EDITS_KEPT = "tax.yaml is as it was: your edits come back when you open it again"
+
+
+def said_at_the_end(app: GuardtuiApp, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list to which what the app prints at its end will be added."""
+    said: list[str] = []
+    leave = app.exit
+
+    def exit_saying(
+        result: int | None = None, *, return_code: int = 0, message: Text | None = None
+    ) -> None:
+        said.append(str(message))
+        leave(result, return_code, message)
+
+    monkeypatch.setattr(app, "exit", exit_saying)
+    return said
 
 
 async def test_what_is_typed_before_the_features_are_there_is_measured(
@@ -145,22 +164,27 @@ async def test_prompts_that_cannot_be_read_end_the_app_and_keep_what_was_typed(
     topic_path.with_suffix(".csv").write_text("prompt\nhow\n", "utf-8")
     held = HeldOpening(topic_path)
     app = held.app()
-    said: list[str | None] = []
-    leave = app.exit
-
-    def exit_saying(*, return_code: int, message: str | None) -> None:
-        said.append(message)
-        leave(return_code=return_code, message=message)
-
-    monkeypatch.setattr(app, "exit", exit_saying)
+    said = said_at_the_end(app, monkeypatch)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("tab", "end", *" now")
         held.release()
         await until(pilot, lambda: app.return_code is not None)
     assert app.return_code == 2
     assert "tax.csv" in str(held.opening.problem)
-    assert said == ["tax.yaml is as it was: your edits come back when you open it again"]
+    assert said == [EDITS_KEPT]
     assert FirstLook(topic_path).topic.description == "Personal tax advice now"
+
+
+async def test_quitting_before_the_prompts_are_read_says_that_edits_are_kept(
+    topic_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = HeldOpening(topic_path)
+    app = held.app()
+    said = said_at_the_end(app, monkeypatch)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("tab", "end", *" now", "ctrl+q")
+        held.release()
+    assert (app.return_code, said) == (0, [EDITS_KEPT])
 
 
 async def test_an_action_before_the_features_are_there_is_done_then(
