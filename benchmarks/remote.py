@@ -215,7 +215,9 @@ class Cloud:
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
+        self.url = (
+            self.process.stdout.readline().partition("'")[2].rstrip("'\n")
+        )  # export NAME='URL'
         self.variables = {
             "PANW_AI_SEC_API_KEY": "sandbox-key",
             "PANW_AI_SEC_API_ENDPOINT": self.url,
