@@ -134,7 +134,8 @@ def judge(
     if comparison is None:
         text = "nothing to compare yet: a kept definition is the baseline"
         return Judgement(Code.NO_BASELINE, Worth.NEUTRAL, text)
-    if evaluation.topic == comparison.evaluations[0].topic and discards:
+    same = evaluation.topic == comparison.evaluations[0].topic
+    if same and discards and not _is_fitted_anew(comparison):
         return _discarded(discards)
     return _compared(evaluation, comparison, "the baseline" if baseline is None else f"#{baseline}")
 
@@ -236,6 +237,13 @@ def _discarded(discards: int) -> Judgement:
     return Judgement(Code.DISCARDED, Worth.NEUTRAL, text)
 
 
+def _is_fitted_anew(comparison: Comparison) -> bool:
+    """Return whether other labels, and not the definition, moved the threshold and the figures."""
+    before, now = comparison.evaluations
+    labels_changed = comparison.relabelled or comparison.added or comparison.removed
+    return bool(labels_changed) and is_fitted(now.settings) and before.topic == now.topic
+
+
 def _compared(evaluation: Evaluation, comparison: Comparison, baseline: str) -> Judgement:
     before, now = (side.settings for side in comparison.evaluations)
     difference = comparison.significance.difference
@@ -250,9 +258,7 @@ def _compared(evaluation: Evaluation, comparison: Comparison, baseline: str) -> 
     if not now.measures_as(before):
         text = f"another threshold than {baseline}: the same one decides"
         return Judgement(Code.OTHER_THRESHOLD, Worth.UNSURE, text)
-    labels_changed = comparison.relabelled or comparison.added or comparison.removed
-    if labels_changed and is_fitted(now) and evaluation.topic == comparison.evaluations[0].topic:
-        # Not the definition moves the figures.
+    if _is_fitted_anew(comparison):
         text = f"same definition: threshold {now.threshold_source} now"
         return Judgement(Code.UNCHANGED, Worth.NEUTRAL, text)
     separates = comparison.separation

@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from guardtui.domain.errors import GuardtuiError
 from guardtui.domain.prompt_edit import (
     Add,
     PromptEdit,
@@ -68,6 +69,8 @@ class PromptFile:
         """Rows of the last edit, if it was a restorable removal."""
         self._steps: list[_FileStep] = []
         self._lock = threading.Lock()
+        self.problem = ""
+        """Why the file cannot be read, as `changed` last saw it, or ""."""
         # Taken before reading, so that a write in between is detected as a change.
         self._signature = self._seen = self._signatures()
         self.prompts = load_prompts(path, intent, reading)
@@ -153,15 +156,13 @@ class PromptFile:
                 self._seen = signature
                 return None
             self._signature = signature
-            if signature[0] is None:
-                raise FileError(
-                    self.path,
-                    "the file is missing: it was deleted or moved",
-                    "put it back, or open another one; until then its prompts stay as they are",
-                )
             current = self.prompts
-            content = read_bytes(self.path)
-            changed = parse_prompts(self.path, content, current.intent, self.reading)
+            try:
+                changed = self._read_again(missing=signature[0] is None)
+            except GuardtuiError as problem:
+                self.problem = str(problem)
+                raise
+            self.problem = ""
             same = (
                 changed.intent is current.intent
                 and changed.intent_given is current.intent_given
@@ -171,6 +172,16 @@ class PromptFile:
             return None if same else changed
         finally:
             self._lock.release()
+
+    def _read_again(self, *, missing: bool) -> PromptSet:
+        if missing:
+            raise FileError(
+                self.path,
+                "the file is missing: it was deleted or moved",
+                "put it back, or open another one; until then its prompts stay as they are",
+            )
+        content = read_bytes(self.path)
+        return parse_prompts(self.path, content, self.prompts.intent, self.reading)
 
     def reread(self) -> None:
         """Read the file again, which this process changed by other means: labels of the inbox.

@@ -75,6 +75,8 @@ class Workspace:
         # Of no file: the topic file may have changed since it was read.
         self._signature: Signature = (0, 0, 0)
         self._seen: Signature = self._signature
+        self.file_problem = ""
+        """Why the topic file cannot be read, as `changed_file` last saw it, or ""."""
         if str(self.prompts_path) != "-":  # standard input is there only once
             self.store.use_prompt_file(str(self.prompts_path.resolve()))
             remember_reading(self.store, prompt_file.reading)
@@ -146,9 +148,14 @@ class Workspace:
             self._seen = signature
             return None
         self._signature = signature
-        if signature is None:
-            raise GoneFromDiskError(path)
-        changed = load_topic(path)
+        try:
+            if signature is None:
+                raise GoneFromDiskError(path)
+            changed = load_topic(path)
+        except FileError as problem:
+            self.file_problem = str(problem)
+            raise
+        self.file_problem = ""
         return (
             None if changed.stamp == self.topic_file.stamp else _with_intent(changed, self.prompts)
         )
@@ -193,6 +200,11 @@ class Workspace:
         """
         return self._prompt_file.changed()
 
+    @property
+    def prompts_problem(self) -> str:
+        """Why the prompts cannot be read, as `changed_prompts` last saw it, or ""."""
+        return self._prompt_file.problem
+
     def adopt_prompts(self, prompts: PromptSet) -> None:
         """Continue with the prompts as changed by another program.
 
@@ -218,8 +230,8 @@ class Workspace:
 
     @property
     def unsaved(self) -> bool:
-        """Return whether the definition differs from the topic file."""
-        return self.session.topic != self.topic_file.topic
+        """Return whether the definition is not in the topic file, or that cannot be read."""
+        return self.session.topic != self.topic_file.topic or bool(self.file_problem)
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -331,6 +343,7 @@ class Workspace:
             self.topic_file = save_topic(
                 self.topic_file, topic, force=force, backup_folder=self.backups
             )
+        self.file_problem = ""
 
     def read_experiments(self) -> None:
         """Read what experiments measured, for forecasts. Raises StoreError."""

@@ -96,6 +96,7 @@ class BaseApp(AppDownloads):
         self.config = config or Config()
         self.said = MessageLog()
         self._error_read_at: float | None = None
+        self._error = ""
         self._typed = KeysInTurn(self, super().on_event, self._must_wait)
         add_line_filter(self, ControlFilter())
         ignore_outdated_sizes()
@@ -186,8 +187,15 @@ class BaseApp(AppDownloads):
         forget_notifications(self, keep_errors=severity != "error")
         if severity == "error":
             self._error_read_at = monotonic() + lasting
+            self._error = message
             timeout = _UNTIL_A_KEY
         super().notify(shown, severity=severity, timeout=max(timeout or 0, lasting), markup=False)
+
+    def withdraw(self, message: str) -> None:
+        """Remove an error that is still shown."""
+        if self._error_read_at is not None and self._error == message:
+            self._error_read_at = None
+            self.clear_notifications()
 
     @property
     def _is_full(self) -> bool:

@@ -203,6 +203,9 @@ def test_labels_that_move_the_fitted_threshold_of_the_same_definition_are_named(
     now = replace(before, expected=relabelled, prompt_set="relabelled")
     said = judged(now, before)
     assert said.text == "same definition: threshold fitted to 80 labels now"
+    # A changed figure is explained before discards are counted.
+    assert judged(now, before, discards=1) == said
+    assert judged(before, before, discards=1).code is Code.DISCARDED
     assert said.code is Code.UNCHANGED
     other = replace(now, topic=Topic(name="other"))
     assert "threshold" not in judged(other, before).text

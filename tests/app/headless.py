@@ -26,6 +26,7 @@ class ScriptedAuthor:
     answers: list[Any] = field(default_factory=list)
     questions: list[Question[Any]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
     typing: tuple[Topic, str] | None = None
 
     async def ask(self, question: Question[Answer]) -> Answer | None:
@@ -41,6 +42,9 @@ class ScriptedAuthor:
         seconds: float | None = None,
     ) -> None:
         self.messages.append(message)
+
+    def withdraw(self, message: str) -> None:
+        self.withdrawn.append(message)
 
     async def finish_typing(self) -> tuple[Topic, str] | None:
         typed, self.typing = self.typing, None

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from guardtui.app.editing.decisions import NOTHING_TO_KEEP
 from guardtui.app.labels.inbox import Inbox
 from guardtui.app.ports import Confirm
 from guardtui.app.state import AppState, EditKind
@@ -273,13 +274,49 @@ async def test_deleted_files_are_told_once_and_saving_creates_the_topic_again(
     assert len(messages) == 2
     assert all("missing: it was deleted or moved" in message for message in messages)
     assert len(loop.state.prompts) == len(ROWS)
+    assert loop.services.workspace.unsaved
     await loop.services.sync.save()
     assert not topic_path.exists()
     await loop.services.sync.save()  # unchanged, and yet to be written
     assert load_topic(topic_path).topic == topic
+    assert not loop.services.workspace.unsaved
     assert [type(question) for question in loop.author.questions] == [Confirm, Confirm]
     assert "Create it again?" in loop.author.questions[0].text
     assert messages[-1] == "Saved to tax.yaml"
+
+
+async def test_keep_writes_a_kept_definition_whose_file_is_gone(topic_path: Path) -> None:
+    loop = await opened(topic_path, (True,))
+    await loop.settle()
+    await loop.services.decisions.keep()
+    assert loop.author.messages[-1] == NOTHING_TO_KEEP
+    topic, count = loop.state.topic, len(loop.state.iterations)
+    topic_path.unlink()
+    await look_twice(loop)
+    await loop.services.decisions.keep()
+    assert load_topic(topic_path).topic == topic
+    assert len(loop.state.iterations) == count
+    await look_twice(loop)
+    await loop.services.decisions.keep()
+    assert loop.author.messages[-1] == NOTHING_TO_KEEP
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".csv"])
+async def test_the_problem_of_a_file_is_withdrawn_once_it_is_repaired(
+    topic_path: Path, suffix: str
+) -> None:
+    loop = await opened(topic_path)
+    file = topic_path.with_suffix(suffix)
+    content = file.read_bytes()
+    loop.author.messages.clear()
+    file.write_bytes(content + b'"oops\n')
+    await look_twice(loop)
+    (problem,) = loop.author.messages
+    assert not loop.author.withdrawn
+    file.write_bytes(content)
+    await look_twice(loop)
+    assert loop.author.withdrawn == [problem]
+    assert not loop.services.workspace.unsaved
 
 
 async def test_saving_in_a_deleted_folder_is_answered(topic_path: Path) -> None:

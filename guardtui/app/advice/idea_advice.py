@@ -350,6 +350,11 @@ class IdeaAdvice:
         if self._found is not None:
             await self._offer(self._found, self._store.state.prompts)
 
+    def without_discarded(self, result: SearchResult) -> SearchResult:
+        """Return a result without the edits that are offered no longer."""
+        left = (each for each in result.proposals if same(each.topic) not in self._discarded)
+        return replace(result, proposals=tuple(left))
+
     async def _offer(self, found: _Found, prompts: PromptSet) -> None:
         """Publish the ideas for the definition that was measured."""
         state, topic = self._store.state, found.result.topic

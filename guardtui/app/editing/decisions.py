@@ -131,7 +131,10 @@ class Decisions:
             return
         recorded = recorded_as(self._session, evaluation)
         if recorded is not None and recorded.decision is Decision.KEEP:
-            self._author.notify(NOTHING_TO_KEEP)
+            if self._workspace.unsaved:
+                await self._sync.save()  # the file is missing, or has something else
+            else:
+                self._author.notify(NOTHING_TO_KEEP)
             return
         if not await self._is_complete_enough(evaluation):
             return

@@ -307,9 +307,12 @@ class WorkspaceSync:
 
     async def _look_at_topic(self) -> None:
         workspace = self._workspace
-        theirs = None
+        theirs, problem = None, workspace.file_problem
         with problems_shown(self._author):
             theirs = await asyncio.to_thread(workspace.changed_file)
+        if workspace.file_problem != problem:
+            self._withdraw(problem)
+            self._publish(EditKind.TYPED)  # saved, or not
         if theirs is None:
             return
         base = workspace.topic_file.topic
@@ -324,6 +327,11 @@ class WorkspaceSync:
                 f"The topic file was changed by another program: {changes}. Undo restores yours.",
                 seconds=NOTE_TIME,
             )
+
+    def _withdraw(self, problem: str) -> None:
+        """Remove the message of a problem that is over."""
+        if problem:
+            self._author.withdraw(problem)
 
     async def _merged(self, base: Topic, theirs: TopicFile) -> Topic:
         """Return their definition merged with the edited one; ask about conflicts."""
@@ -351,8 +359,10 @@ class WorkspaceSync:
         workspace = self._workspace
         async with self._editing_prompts:
             with problems_shown(self._author):
-                before = workspace.prompts
+                before, problem = workspace.prompts, workspace.prompts_problem
                 theirs = await asyncio.to_thread(workspace.changed_prompts)
+                if workspace.prompts_problem != problem:
+                    self._withdraw(problem)
                 if theirs is None:
                     return
                 workspace.adopt_prompts(theirs)

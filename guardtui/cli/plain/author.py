@@ -90,6 +90,9 @@ class PlainAuthor:
         else:
             self.fail(text)
 
+    def withdraw(self, message: str) -> None:
+        """Do nothing: a line that was written stays."""
+
     async def finish_typing(self) -> tuple[Topic, str] | None:
         """Return None: a line is whole."""
         return None

@@ -406,9 +406,13 @@ class IdeaFeature:
         if result is not None:
             await self._advice.use(measure, result)
             if result.best is None:
+                offered = self._advice.without_discarded(result)
+                fewer = len(offered.proposals) < len(result.proposals)
+                left_out = " Edits that you left out do not count." if fewer else ""
                 self._window.notify(
-                    f"The search found nothing to propose: {display_text(result.no_proposal)}. The "
-                    "gain shown while it ran was on the prompts that chose the edits.",
+                    f"The search found nothing to propose: {display_text(offered.no_proposal)}."
+                    f"{left_out} The gain shown while it ran was on the prompts that chose the "
+                    "edits.",
                     seconds=READING_TIME,
                 )
 

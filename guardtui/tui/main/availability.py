@@ -92,7 +92,7 @@ class Availability:
             return ""
         recorded = recorded_as(session, shown)
         kept = recorded is not None and recorded.decision is Decision.KEEP
-        return NOTHING_TO_KEEP if kept else ""
+        return NOTHING_TO_KEEP if kept and not self._services.workspace.unsaved else ""
 
     def _nothing_to_discard(self) -> str:
         session = self._services.session

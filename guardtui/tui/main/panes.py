@@ -216,8 +216,16 @@ class Panes:
     @property
     def _pane_in_focus(self) -> str:
         """Name of the focused pane, or ""."""
-        within = self._focused
+        return self._pane_of(self._focused)
+
+    def _pane_of(self, within: Iterable[object]) -> str:
         return next((name for name in (*STACKED, *SIDE) if self.named(name) in within), "")
+
+    def focus(self, widget: Widget) -> None:
+        """Show the pane that a widget is in, and focus the widget."""
+        if pane := self._pane_of(list(widget.ancestors_with_self)):
+            self.show(pane)
+        widget.focus()
 
     def show_next(self) -> None:
         """Go to the next pane; on a large screen the detail is one of them."""

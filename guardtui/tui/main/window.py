@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker
 
+from guardtui.tui.base_app import BaseApp
 from guardtui.tui.editor.pane import TopicEditor, TopicField
 from guardtui.tui.main.panes import Panes
 from guardtui.tui.registry.actions import action_named, call_of, first_key, key_names
@@ -55,6 +56,12 @@ class Window:
     ) -> None:
         """Show a message, made inert."""
         self._screen.notify(message, title=title, severity=severity, timeout=seconds)
+
+    def withdraw(self, message: str) -> None:
+        """Remove an error that is still shown."""
+        app = self._screen.app
+        assert isinstance(app, BaseApp)  # noqa: S101 - no other shows the screen
+        app.withdraw(message)
 
     async def finish_typing(self) -> tuple[Topic, str] | None:
         """Wait until pending keys have reached the focused field of the definition."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widget import Widget
 from textual.widgets import Button
 
 from guardtui.app.state import AppState
@@ -182,6 +183,7 @@ class TourFeature:
         self._window, self._panes = window, window.panes
         self.box: TourBox | None = None
         """The box while the tour is shown."""
+        self._focused_before: Widget | None = None
         self.actions: Mapping[str, ActionMethod] = {"tour": self.turn}
 
     def state_changed(self, old: AppState, new: AppState) -> None:
@@ -201,6 +203,7 @@ class TourFeature:
         box = self.box = TourBox(dict(self._window.keymap))
         box.lie_over(self._panes.side_by_side)
         await self._panes.mount_before_footer(box)
+        self._focused_before = box.screen.focused
         # The pane that it covers gets its region whenever the screen is laid out.
         box.screen.screen_layout_refresh_signal.subscribe(box, lambda _: self._place())
         self._show_step(0)
@@ -216,11 +219,13 @@ class TourFeature:
             self._show_step(box.step + step)
 
     def close(self) -> None:
-        """End the tour."""
+        """End the tour, with the focus where it was before: letters typed there run no command."""
         box, self.box = self.box, None
         if box is not None:
             box.remove()
             self._panes.set_touring(False)
+            if self._focused_before is not None:
+                self._panes.focus(self._focused_before)
 
     def pressed(self, button: str | None) -> None:
         """Handle a button of the box."""

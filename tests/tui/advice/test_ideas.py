@@ -514,6 +514,35 @@ async def test_a_search_that_proposes_nothing_says_why(
         assert "was on the prompts that chose the edits" in told(app)
 
 
+async def test_a_search_does_not_name_an_edit_that_was_left_out(
+    poor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = GuardtuiApp.of(Workspace.open(poor), LocalScanner("static"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        main, known = await opened(pilot, app)
+        assert known.best is not None
+        assert known.best.proposal is not None
+        best = known.best.proposal
+        guess = replace(best, gain=best.gain.guess(0.0))
+
+        class Guesses(Search):
+            def run(self) -> SearchResult | None:
+                found = super().run()
+                return None if found is None else replace(found, proposals=(guess,))
+
+        monkeypatch.setattr(refinement, "Search", Guesses)
+        monkeypatch.setattr(ideas_page, "BUDGET", 0.5)
+        main.perform("ideas")
+        for key in ("s", "d", "s"):
+            first = await page(pilot, app)
+            await pilot.press(key)
+            await until(pilot, lambda shown=first: app.screen is not shown)  # type: ignore[misc]
+        await until(pilot, lambda: "Edits that you left out do not count" in told(app))
+        after, before = told(app).split("The search found nothing")[1:]  # the newest first
+        assert best.changes[0] in before
+        assert best.changes[0] not in after
+
+
 @pytest.mark.exhaustive
 async def test_a_search_that_ends_below_the_help_is_shown_when_help_closes(
     sample: Path, held: threading.Event

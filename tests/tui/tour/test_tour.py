@@ -80,6 +80,27 @@ async def test_the_focus_stays_and_keys_go_where_they_went(topic_path: Path) -> 
     await drive(topic_path, run)
 
 
+@pytest.mark.parametrize("size", first_is_fast((80, 24), (120, 40), (60, 20)))
+@pytest.mark.parametrize("keys", [("escape",), ("alt+right",) * 5])
+async def test_its_end_gives_the_focus_back(
+    topic_path: Path, size: tuple[int, int], keys: tuple[str, ...]
+) -> None:
+    async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
+        field = main.query_one("#field-description")
+        await pilot.press("tab")
+        await until(pilot, lambda: main.focused is field)
+        box = await toured(pilot, main)
+        await pilot.press(*["alt+right"] * 3)
+        await until(pilot, lambda: box.step == 3 and main.panes.results.table.has_focus)
+        await pilot.press(*keys)
+        await until(pilot, lambda: main.tour.box is None and main.focused is field)
+        await pilot.press("x")
+        await until(pilot, lambda: main.services.session.topic.description.endswith("x"))
+        await until(pilot, lambda: field.region.area > 0)
+
+    await drive(topic_path, run, size)
+
+
 async def test_an_edit_is_noticed_and_measured(topic_path: Path) -> None:
     async def run(pilot: Pilot[int], app: GuardtuiApp, main: MainScreen) -> None:
         await until(pilot, lambda: main.state.evaluation is not None)
