@@ -284,6 +284,7 @@ async def test_all_that_is_drawn_can_be_read(sample: Path, names: list[str]) -> 
         await until(pilot, lambda: settled(main))
         await look("edit")
         await pilot.press("ctrl+z")
+        await until(pilot, lambda: settled(main))
         main.panes.results.table.focus()
         await pilot.press("7")
         await until(pilot, lambda: main.panes.results.view.filter == "all")
