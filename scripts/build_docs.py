@@ -293,7 +293,7 @@ async def walk(camera: Camera) -> None:
 
 
 async def improve(camera: Camera) -> None:
-    """What two edits of the sample topic have fixed and broken: the picture of the README."""
+    """Make the first two edits of the tutorial, for the picture of the README."""
     await camera.press("tab", typed=EDIT)
     await correct(camera)
     await camera.press("enter")

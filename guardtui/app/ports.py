@@ -63,7 +63,7 @@ class Author(Protocol):
         """Show a message, made inert, for some seconds (None: the default time)."""
 
     def withdraw(self, message: str) -> None:
-        """Remove an error that was shown, if it still is: what it says is no longer so."""
+        """Remove an error from the screen, if it is still there: its cause is gone."""
 
     async def finish_typing(self) -> tuple[Topic, str] | None:
         """Wait for typed keys; return the typed definition and its undo group, or None."""

@@ -164,9 +164,10 @@ class Comparison:
 
     @cached_property
     def without(self) -> str:
-        """What coverage is without prompts of one side alone: `0.847 without 1 removed`, or "".
+        """Coverage without the prompts that only one side has, such as `0.847 without 1 removed`.
 
-        That of the baseline without removed prompts, and the present one without added ones.
+        The baseline's without removed prompts, and the present one without added ones; "" if both
+        sides have the same prompts, or if coverage is not known.
         """
         shared, sides = self.then != ABSENT, []
         if self.removed:

@@ -46,6 +46,11 @@ class Topic(BaseModel):
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
+    @property
+    def main_field(self) -> str:
+        """The field that says what the topic is: `description`, or `name` while that is empty."""
+        return "description" if self.description.strip() else "name"
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:

@@ -49,7 +49,7 @@ from guardtui.tui.textual_compat import (
     add_line_filter,
     end_crashes_silently,
     forget_notifications,
-    hash_rules_at_once,
+    hash_rules_in_c,
     ignore_outdated_sizes,
     keymap_of,
     start_with_theme,
@@ -100,7 +100,7 @@ class BaseApp(AppDownloads):
         self._typed = KeysInTurn(self, super().on_event, self._must_wait)
         add_line_filter(self, ControlFilter())
         ignore_outdated_sizes()
-        hash_rules_at_once()
+        hash_rules_in_c()
         end_crashes_silently(
             self
         )  # `run_app` raises the error to where it is shown without prompts

@@ -67,7 +67,7 @@ def ignore_outdated_sizes() -> None:
     Screen._on_resize = _resize_to_the_app  # type: ignore[method-assign, assignment]
 
 
-def hash_rules_at_once() -> None:
+def hash_rules_in_c() -> None:
     """Hash a rule of the style sheets by its identity as Textual does, but not in Python.
 
     Each widget that is styled looks all of them up, a hundred thousand times while the app starts.

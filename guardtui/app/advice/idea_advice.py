@@ -261,8 +261,8 @@ class IdeaAdvice:
         evaluation = new.evaluation
         # The last status of an experiment comes twice: while it ends, and once it has ended.
         ended = new.experiment is not old.experiment and _has_ended(new.experiment)
-        decided = new.iterations is not old.iterations or ended
-        decided = decided or new.connection != old.connection
+        applied = new.connection != old.connection
+        decided = new.iterations is not old.iterations or ended or applied
         if evaluation is None or (evaluation is old.evaluation and not edited and not decided):
             return
         if not evaluation.key.same_subject(new.topic, new.prompts.fingerprint):

@@ -265,5 +265,5 @@ def why_wrong(
 def _part(evaluation: Evaluation, matched: int) -> str:
     examples = evaluation.topic.examples
     if not 0 < matched <= len(examples):
-        return "the description" if evaluation.topic.description.strip() else "the name"
+        return f"the {evaluation.topic.main_field}"
     return f"example {matched}, “{display_start(examples[matched - 1], 60)}”"

@@ -211,8 +211,8 @@ class Decisions:
     async def _write_discarded(self, evaluation: Evaluation) -> str:
         """Record an evaluation as discarded; for a recorded scan only the decision.
 
-        By a forecast, which is no measurement, it is no iteration. Returns what was recorded, in
-        words.
+        While a forecast is shown nothing was measured, so no iteration is recorded. Returns what
+        was recorded, in words.
         """
         shown, forecast = self._store.state.evaluation, self._store.state.forecast
         if shown is not None and forecast is not None and shown.topic == evaluation.topic:

@@ -274,8 +274,7 @@ def _reason(detail: PromptDetail, shaded: Sequence[Contribution]) -> Text | None
     """Return the part that the engine finds nearest and the meaning of the shades, or None."""
     line = Text()
     if detail.matched == 0:
-        part = "description" if detail.topic.description.strip() else "name"
-        line.append(f"nearest: the {part}")
+        line.append(f"nearest: the {detail.topic.main_field}")
     elif detail.matched > 0:
         examples = detail.topic.examples[detail.matched - 1 : detail.matched]
         quoted = "".join(f" “{display_start(example, 80)}”" for example in examples)

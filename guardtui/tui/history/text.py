@@ -121,7 +121,7 @@ def _axis(values: Sequence[float]) -> tuple[float, float]:
 
 
 def head_line(width: int, *, of_one: bool = False) -> Text:
-    """Return the titles over lines of so many cells; `of_one` guardrail without its name."""
+    """Return the titles over lines of so many cells; with `of_one` no guardrail is named."""
     line = Text(style="$text-muted")
     for column in _columns(width, of_one=of_one):
         line.append(f"{column.title:<{column.cells}}")

@@ -35,7 +35,7 @@ class HistoryPane(VerticalScroll):
         yield self._sheet
 
     def show(self, guardrail: str, draw: Callable[[int], Text]) -> None:
-        """Show a text that `draw` makes for a width in cells, of one guardrail if it has a name."""
+        """Show a text that `draw` makes for a width in cells, titled with its `guardrail` or ""."""
         self.heading = " · ".join(filter(None, (self.BORDER_TITLE, guardrail)))
         self._sheet.show(draw)
 

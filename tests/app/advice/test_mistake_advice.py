@@ -51,10 +51,9 @@ async def test_each_mistake_has_a_reason_and_edits_that_do_what_they_say(tmp_pat
         assert f"{found} of {tried} edits correct it" in advice.outcome
         assert advice.measured
         key = int(state.prompts.keys[row])
-        assert all(one.preview.corrects(key) for one in advice.measured)
-        preview = next(
-            one.preview for one in advice.measured if one.preview.prompts.row_of(key) is not None
-        )
+        previews = [correction.preview for correction in advice.measured]
+        assert all(preview.corrects(key) for preview in previews)
+        preview = next(each for each in previews if each.prompts.row_of(key) is not None)
         # Right before the edit too, as when another prompt was taken out of the fit.
         useless = replace(preview, comparison=compare(preview.after, preview.after))
         assert not useless.corrects(key)

@@ -222,7 +222,7 @@ async def test_all_has_its_styles_from_the_start_and_behind_a_dialog_that_change
         assert styles() == dark  # all that was mounted has the styles of its classes
         options = await chooser(pilot, app)
         options.highlighted = next(
-            place for place, one in enumerate(options.options) if "light" in (one.id or "")
+            place for place, option in enumerate(options.options) if "light" in (option.id or "")
         )
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is main)
